@@ -1,7 +1,7 @@
-//! Advice for an ended job, derived from its numbers; each piece names the number that it is based on.
+//! Advice on a job that has ended, each with the number that supports it.
 //!
-//! A pure function of the job's trace. It gives no advice where a number is missing or small, since wrong
-//! advice costs trust.
+//! A pure function of the job's trace. It gives none where a number is missing or small: users stop reading advice that
+//! was wrong once.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState, JobTrace};
 use gristmill_runtime::plural::counted;
@@ -9,43 +9,43 @@ use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::{Bytes, Span};
 use std::collections::BTreeMap;
 
-/// Minimum flow time of a job that gets advice.
+/// Flow time below which a job gets no advice.
 pub const FLOW_MIN: Span = Span::whole_seconds(1);
 
-/// A partition is skewed if it has this many times the mean of the others, and this many bytes more.
+/// Smallest ratio of a skewed partition to the mean of the others, and smallest difference in bytes.
 const SKEW_MIN: f64 = 2.0;
 const SKEW_BYTES_MIN: f64 = (1 << 20) as f64;
 
-/// A task is a straggler if it takes this many times the median, and this much longer, while it reads at most
-/// this many times the median.
+/// Smallest ratio of a straggler's time to the median, smallest difference, and largest ratio of its input to the median
+/// input.
 const STRAGGLER_MIN: f64 = 2.0;
 const STRAGGLER_SPAN_MIN: u64 = 1_000_000_000;
 const STRAGGLER_INPUT_MAX: f64 = 1.5;
-/// Minimum number of tasks for a median.
+/// Smallest number of tasks for a median.
 const MEDIAN_OF_MIN: usize = 4;
 
-/// At least this many maps that are this short on average are too many.
+/// Number of maps from which on they are too many if they are this short on average.
 const SHORT_MAPS_MIN: u32 = 100;
 const SHORT_MAP: Span = Span::milliseconds(20);
 
 /// Bytes of input below which the number of splits does not matter.
 const SPLIT_BYTES_MIN: u64 = 16 << 20;
 
-/// Minimum spilled bytes that are reported.
+/// Smallest number of spilled bytes that is reported.
 const SPILLED_MIN: u64 = 1 << 20;
 
-/// Share of the flow time from which on a phase is called the bottleneck.
+/// Shares of the flow time from which on a job is bound by a phase.
 const SHUFFLE_BOUND_MIN: f64 = 0.3;
 const MAP_BOUND_MIN: f64 = 0.8;
 
-/// Slots are underused if less than this share of their time was held.
+/// Share of held slots below which slots were unused.
 const USED_MAX: f64 = 0.5;
 
-/// A combiner that leaves more than this share of the pairs does not combine.
+/// Share of pairs above which a combiner merges too few.
 const COMBINED_MAX: f64 = 0.9;
 const COMBINED_PAIRS_MIN: u64 = 10_000;
 
-/// Returns advice on a job, the most important first as far as possible.
+/// Returns the advice on a job, the most important first.
 pub fn advice(trace: &JobTrace) -> Vec<String> {
     let status = &trace.status;
     if status.state != JobState::Succeeded || status.flow_ns() < FLOW_MIN.0 {
@@ -65,14 +65,14 @@ pub fn advice(trace: &JobTrace) -> Vec<String> {
     single.into_iter().flatten().collect()
 }
 
-/// Returns the successful attempts, one for each task of a kind.
+/// Successful attempts, one for each task of a kind.
 fn winners(trace: &JobTrace, kind: TaskKind) -> BTreeMap<u32, &AttemptRecord> {
     let of_kind = trace.attempts.iter().filter(|record| record.attempt.task.kind == kind);
     let well = of_kind.filter(|record| matches!(record.end, AttemptEnd::Succeeded));
     well.map(|record| (record.attempt.task.index, record)).collect()
 }
 
-/// Time that an attempt worked, without time that it was paced or suspended.
+/// Time that an attempt worked, without pacing and suspensions.
 fn worked_ns(record: &AttemptRecord) -> Option<u64> {
     let span = record.ended_ns?.saturating_sub(record.started_ns?);
     let report = record.report.as_ref()?;

@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Shows the progress of a job.
+/// Display of a job's progress.
 pub enum JobProgress {
     /// Nothing.
     Quiet,
@@ -38,17 +38,17 @@ impl JobProgress {
         }
     }
 
-    /// Reports, once, that a job waits because there are no workers.
+    /// Prints, once, that a job waits because the master has no workers.
     pub fn say_if_no_workers(&mut self, status: &JobStatus, said: &mut bool) {
         if status.workers == 0 && !status.state.ended() && !std::mem::replace(said, true) {
             self.say(&format!(
-                "{} waits: the master has no workers; start one with `gristmill worker`, on another machine with --join FILE",
+                "{} waits: the master has no workers; start one with `gristmill cluster worker`, on another machine with --join FILE",
                 status.job
             ));
         }
     }
 
-    /// Prints a message once, above the bars if there are any.
+    /// Prints a line, above the bars if there are any.
     pub fn say(&mut self, words: &str) {
         match self {
             JobProgress::Quiet => {}
@@ -59,7 +59,7 @@ impl JobProgress {
         }
     }
 
-    /// Removes the bars of an ended job; the summary follows.
+    /// Removes the bars of a job that has ended.
     pub fn clear(&mut self) {
         if let JobProgress::Bars(bars) = self {
             let _ = bars.all.clear();
@@ -156,7 +156,7 @@ pub struct PhaseLines {
 
 impl PhaseLines {
     fn show(&mut self, status: &JobStatus) {
-        // The time of the event, not of its report.
+        // The time of the event, not of the message about it.
         let after =
             |at: Option<u64>| Span(at.map_or(status.flow_ns(), |at| at.saturating_sub(status.arrived_ns)));
         if !self.started && status.started_ns.is_some() {

@@ -8,7 +8,7 @@ use std::io::{BufRead, Read};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Time that a process may take to end in order after its parent's end.
+/// Time for a process to end in order once its parent is gone.
 const PARENT_GONE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest line of settings, bytes.
@@ -17,9 +17,8 @@ const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 /// Maximum bytes that a parent sends after the settings.
 const WORDS_BYTES_MAX: u64 = 64;
 
-/// Signal by which the kernel reports the parent's death. It differs from the signals with which users end
-/// processes. So the two are distinguished without checking if the parent is alive: a parent that is being
-/// killed still seems alive for a while.
+/// Signal of the kernel that the parent died. It is not a signal with which people end processes, so the two are
+/// distinguished without a check of the parent: one that is being killed still seems alive for a while.
 pub const PARENT_DEATH_SIGNAL: rustix::process::Signal = rustix::process::Signal::USR2;
 
 /// Reads the settings. From then on it sets switches when the parent asks for it, when the parent's end of

@@ -1,6 +1,6 @@
-//! The program's commands, and the file that implements each.
+//! Commands of the program, and dispatch to the module of each.
 //!
-//! Data goes to stdout, messages go to stderr; exit codes are those of [`exit`].
+//! Data go to stdout, messages to stderr; exit codes are those of [`exit`].
 
 use crate::interruption::Listener;
 use crate::papers::{paper, verify};
@@ -83,7 +83,7 @@ enum Job {
 enum Cluster {
     /// Start a cluster by ssh, Slurm, Ray or Kubernetes
     Up(Box<places::UpCommand>),
-    /// End what `gristmill up` has started, here and elsewhere
+    /// End what `gristmill cluster up` has started, here and elsewhere
     Down(places::DownCommand),
     /// Start a master and print the line with which workers join
     Master(processes::MasterCommand),
@@ -130,7 +130,7 @@ enum Lab {
     Verify(verify::VerifyCommand),
 }
 
-/// Commands that the program calls itself.
+/// Commands that only this program calls.
 #[derive(Subcommand)]
 #[command(defer = true)]
 enum Internal {
@@ -167,7 +167,7 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     gristmill_worker::descriptors::raise();
     // Children come first, under any name of the program: they need no command line.
     if let Some(role) = ChildRole::of(&arguments) {
-        // The submission of streaming jobs was already checked for permission.
+        // The master has decided whether it accepts streaming jobs.
         return exit_code(processes::child(role, streaming::registered(registry)));
     }
     if streaming::is_called_as_hadoop(&arguments) {
@@ -199,9 +199,9 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     exit_code(dispatch(registry, &matches))
 }
 
-/// Returns the exit code of a command; prints its error.
+/// Returns the exit code of a command, and prints its error.
 fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
-    // An unfinished line would be written at the end of the process, and an error there is lost.
+    // Output without a line end would be written at the end of the process, where an error is lost.
     match result.and_then(|code| terminal::written(std::io::stdout().flush()).map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -243,7 +243,7 @@ fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
     }
 }
 
-/// Lists the arguments that are not UTF-8.
+/// Names the arguments that are not UTF-8.
 fn not_text(arguments: &[OsString]) -> String {
     let wrong = arguments.iter().enumerate().filter(|(_, argument)| argument.to_str().is_none());
     let named = wrong.map(|(number, argument)| format!("{number} ({argument:?})"));
@@ -258,7 +258,7 @@ fn not_text(arguments: &[OsString]) -> String {
 fn survive_file_limit() {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
     let _within = runtime.enter();
-    // The handler stays installed without a listener.
+    // The handler stays after its listener is dropped.
     let _ = Listener::new(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
 }
 
@@ -328,7 +328,7 @@ fn command(registry: &Registry) -> Command {
     })
 }
 
-/// True if a flag was typed, after any command.
+/// True if a flag was typed, at any level of commands.
 fn is_typed(matches: &ArgMatches, flag: &str) -> bool {
     let here = matches.try_get_one::<bool>(flag).ok().flatten().is_some_and(|typed| *typed);
     here || matches.subcommand().is_some_and(|(_, inner)| is_typed(inner, flag))

@@ -15,17 +15,17 @@ use gristmill_scheduler::units::Span;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gristmill explain job-7
-  gristmill explain job-7/map-12
-  gristmill explain job-7/reduce-0")]
+  gristmill job explain job-7
+  gristmill job explain job-7/map-12
+  gristmill job explain job-7/reduce-0")]
 pub struct ExplainCommand {
     /// A job such as job-7, or a task such as job-7/map-12
     what: String,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Parses `job-7` or `job-7/map-12` into the job and the name of the task.
@@ -48,7 +48,7 @@ fn read(what: &str) -> anyhow::Result<(JobId, Option<String>)> {
     }
 }
 
-/// `gristmill explain`.
+/// `gristmill job explain`.
 pub fn explain(settings: &Settings, flags: &ExplainCommand) -> anyhow::Result<u8> {
     let (job, task) = read(&flags.what)?;
     let client = Client::connect(&flags.master.join_line(settings)?)?;

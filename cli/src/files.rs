@@ -25,7 +25,7 @@ impl ExitsWith for InputFileError {
 }
 
 impl InputFileError {
-    /// An error about this file.
+    /// Reason, in words.
     pub fn new(path: &Path, words: impl fmt::Display) -> Self {
         InputFileError { path: path.to_owned(), words: words.to_string() }
     }

@@ -1,9 +1,10 @@
 //! `history`, `trace JOB` and `report JOB`: records of ended jobs, including those of earlier masters.
 
 use crate::flags::MasterFlags;
-use crate::query::{owner, parse_job, table};
+use crate::query::{owner, parse_job};
 use crate::settings::Settings;
 use crate::terminal::{complain, stdout_json, stdout_line};
+use crate::text_table::table;
 use crate::{private_file, report, trace};
 use clap::Args;
 use gristmill_runtime::api::JobStatus;
@@ -23,17 +24,17 @@ pub struct HistoryCommand {
     /// Maximum number of jobs to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: usize,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Write a trace of a job, for ui.perfetto.dev or chrome://tracing
 ///
-/// Works for detached jobs and for jobs of earlier masters: the master's state directory keeps the last
-/// 1,000, at most 256 MiB.
+/// Also of a job that was detached, or that an earlier master ran: the last 1,000 are kept in the master's state directory,
+/// 256 MiB at most.
 #[derive(Args)]
 pub struct TraceCommand {
     /// The job
@@ -51,8 +52,8 @@ pub struct TraceCommand {
 
 /// Write a self-contained HTML report of a job
 ///
-/// Contains the summary, advice, a timeline, partitions, and each attempt with the reason of its placement. It names
-/// the job's files and parameters; only you can read it until you share it.
+/// Summary, advice, what ran where and when, partitions, and each attempt with the reason of its placement. It names the
+/// job's files and parameters; only you can read it until you pass it on.
 #[derive(Args)]
 pub struct ReportCommand {
     /// The job
@@ -68,7 +69,7 @@ pub struct ReportCommand {
     master: MasterFlags,
 }
 
-/// `gristmill history`.
+/// `gristmill job history`.
 pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let mut jobs: Vec<JobStatus> = client.jobs()?.into_iter().filter(|job| job.state.ended()).collect();
@@ -83,10 +84,10 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
     }
     let Some(gap) = gap else { return Ok(exit::OK) };
     let (kind, code) = if jobs.is_empty() { ("error", exit::ENVIRONMENT) } else { ("warning", exit::OK) };
-    complain(kind, &clean::message(&format!("could not list all jobs that have ended: {gap}")));
+    complain(kind, &clean::message(&format!("could not list all ended jobs: {gap}")));
     say!(
-        "  hint: put a copy of it back while no master runs, if there is one; what jobs did is kept in the folder \
-         ended-jobs beside it"
+        "  hint: restore a copy of it while no master runs, if you have one; ended jobs are kept in the directory \
+         ended-jobs next to it"
     );
     Ok(code)
 }
@@ -106,10 +107,13 @@ fn listed(jobs: &[JobStatus]) -> String {
             job.output.to_string(),
         ]
     });
-    table(["JOB", "NAME", "OWNER", "STATE", "FLOW", "INPUT", "RECORDS", "SUBMITTED", "ENDED", "OUTPUT"], rows)
+    table(
+        &["JOB", "NAME", "OWNER", "STATE", "FLOW", "INPUT", "RECORDS", "SUBMITTED", "ENDED", "OUTPUT"],
+        rows,
+    )
 }
 
-/// `gristmill trace JOB`.
+/// `gristmill job trace JOB`.
 pub fn write_trace(settings: &Settings, flags: &TraceCommand) -> anyhow::Result<u8> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let text = serde_json::to_string(&trace::chrome(&client.trace(flags.job)?))?;
@@ -117,7 +121,7 @@ pub fn write_trace(settings: &Settings, flags: &TraceCommand) -> anyhow::Result<
     Ok(exit::OK)
 }
 
-/// `gristmill report JOB`.
+/// `gristmill job report JOB`.
 pub fn write_report(settings: &Settings, flags: &ReportCommand) -> anyhow::Result<u8> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
     let page = report::html(&client.trace(flags.job)?);

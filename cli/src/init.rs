@@ -26,13 +26,11 @@ pub fn init(flags: &InitCommand) -> anyhow::Result<u8> {
     // A file that others may write would be refused when it is read.
     let made = File::options().write(true).create_new(true).mode(0o600).open(&flags.file);
     let mut file = made.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            usage(format!("{path} exists already: look into it, or name another file"))
-        }
+        ErrorKind::AlreadyExists => usage(format!("{path} exists already: edit it, or name another file")),
         _ => anyhow::Error::from(error).context(format!("could not write {path}")),
     })?;
     file.write_all(TEXT.as_bytes())?;
-    say!("{path}: take the # away from what you need");
+    say!("{path}: remove the # in front of the settings to use");
     Ok(exit::OK)
 }
 

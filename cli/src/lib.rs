@@ -200,8 +200,8 @@
 //!   [`TaskError::input`](prelude::TaskError::input) ends the job at once: a retry cannot fix the input.
 //!   [`TaskError::bad_record`](prelude::TaskError::bad_record) does so too, unless `--skip-bad-records` lets the job leave
 //!   that record out; a mapper of whole blocks names it with [`Emitter::refuse`](prelude::Emitter::refuse). A panic is an
-//!   error of that attempt alone. `run` shows output of user code at the end, and a master keeps it: `gristmill logs JOB`.
-//! * **Several jobs in sequence**: [`Rounds`](prelude::Rounds), registered with
+//!   error of that attempt alone. What user code prints `run` shows at the end, and a master keeps: `gristmill job logs JOB`.
+//! * **Several jobs in a row**: [`Rounds`](prelude::Rounds), registered with
 //!   [`Registry::rounds`](prelude::Registry::rounds), their jobs with [`Registry::inner_job`](prelude::Registry::inner_job); or a [`Client`](prelude::Client) of your own.
 //! * **Policies and placements of your own**: [`scheduler::policy`], [`scheduler::placement`],
 //!   [`Registry::policy`](prelude::Registry::policy).
@@ -238,7 +238,6 @@ mod page;
 mod papers;
 mod places;
 mod policy;
-mod printed;
 mod private_file;
 mod private_memory;
 mod processes;
@@ -253,6 +252,7 @@ mod state;
 mod streaming;
 mod summary;
 mod switches;
+mod task_log;
 mod terminal;
 mod text_table;
 mod token;

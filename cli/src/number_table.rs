@@ -18,7 +18,7 @@ impl NumberTable {
     /// Reads a file whose columns are among these. Lines that start with `#` are skipped.
     ///
     /// # Errors
-    /// A file that cannot be read, an unknown column, an invalid number, or no row at all; with the line.
+    /// A file that cannot be read, an unknown column, an invalid number, or no row; with the line.
     pub fn read(path: &Path, known: &[&'static str]) -> Result<Self, InputFileError> {
         Self::parse(path, &read_text(path)?, known)
     }
@@ -38,7 +38,8 @@ impl NumberTable {
                 None => {
                     let near = nearest(name, known.iter().copied());
                     let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
-                    let words = format!("there is no column `{name}`; {near}There is {}", known.join(", "));
+                    let words =
+                        format!("column `{name}` does not exist; {near}Columns: {}", known.join(", "));
                     return Err(refuse(line, words));
                 }
             }
@@ -64,7 +65,7 @@ impl NumberTable {
             rows.push((line, cells.iter().zip(&columns).map(number).collect::<Result<_, _>>()?));
         }
         if rows.is_empty() {
-            return Err(InputFileError::new(path, "there is no row under the header"));
+            return Err(InputFileError::new(path, "no row follows the header"));
         }
         Ok(Self { path: path.to_owned(), columns, rows })
     }
@@ -83,7 +84,7 @@ pub struct NumberRow<'a> {
 }
 
 impl NumberRow<'_> {
-    /// The number in this column; `None` if there is no such column or its cell is empty.
+    /// Returns the number in this column; `None` if the column is missing or its cell is empty.
     pub fn get(&self, column: &str) -> Option<f64> {
         let place = self.table.columns.iter().position(|&other| other == column)?;
         self.cells[place]
@@ -110,7 +111,7 @@ impl NumberRow<'_> {
         Err(self.refuse(&format!("`{column}` is `{value}`, which is not a whole number from 1 to {most}")))
     }
 
-    /// Returns an error about this row.
+    /// Error of this row.
     pub fn refuse(&self, words: &dyn fmt::Display) -> InputFileError {
         InputFileError::new(&self.table.path, format!("line {}: {words}", self.line))
     }
@@ -142,11 +143,11 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         let mistakes = [
             ("", "t.csv: it is empty"),
-            ("mu\n", "t.csv: there is no row under the header"),
+            ("mu\n", "t.csv: no row follows the header"),
             ("mu,mu\n1,1\n", "t.csv: line 1: column `mu` is duplicated"),
             (
                 "mu,prize\n1,1\n",
-                "t.csv: line 1: there is no column `prize`; did you mean `price`? There is mu, price",
+                "t.csv: line 1: column `prize` does not exist; did you mean `price`? Columns: mu, price",
             ),
             ("mu\nfast\n", "t.csv: line 2: `mu` is `fast`, which is not a finite number"),
             ("mu\nnan\n", "t.csv: line 2: `mu` is `nan`, which is not a finite number"),

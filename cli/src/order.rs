@@ -1,12 +1,11 @@
 //! `order`: jobs that all wait at the start, in the order of an algorithm.
 
 use crate::files::{InputFileError, read_text};
-use crate::terminal::{stdout_json, stdout_text};
+use crate::terminal::stdout_result;
 use crate::text_table::aligned;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::report::number::number;
-use gristmill_runtime::exit;
 use gristmill_scheduler::policy::pairs::{OrderError, OrderedJobs, order};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{self, Format, Job, Reading};
@@ -38,7 +37,7 @@ pub struct OrderCommand {
     json: bool,
 }
 
-/// `gristmill order`.
+/// `gristmill lab order`.
 pub fn run(flags: &OrderCommand) -> anyhow::Result<u8> {
     let name = flags.jobs.to_string_lossy();
     let format = Format::of_name(&name).unwrap_or(Format::Csv);
@@ -51,11 +50,7 @@ pub fn run(flags: &OrderCommand) -> anyhow::Result<u8> {
         OrderError::Rule(error) => usage(error.to_string()),
         other => InputFileError::new(&flags.jobs, other).into(),
     })?;
-    match flags.json {
-        true => stdout_json(&as_json(&jobs, &ordered))?,
-        false => stdout_text(&as_text(&jobs, &ordered))?,
-    }
-    Ok(exit::OK)
+    stdout_result(flags.json, || as_json(&jobs, &ordered), || as_text(&jobs, &ordered))
 }
 
 /// Returns the job's name, or its position in the table from 1.

@@ -17,25 +17,25 @@ use tokio::sync::{oneshot, watch};
 
 /// Print a link to the live page of a running master
 ///
-/// The page shows workers, jobs and what every slot does and did, and why. It is read-only, unless the link
-/// was made with --may-cancel. The link works once, within ten minutes; an open browser tab stays connected.
-/// The page shows what a token of `gristmill token new view` can see.
+/// The page shows workers, jobs and what every slot does and did, and why. It only looks, unless the link was made with
+/// --may-cancel. The link opens it once, within ten minutes; a browser tab that is open stays so. Who may see the page
+/// may see what `gristmill cluster token new view` lets see.
 #[derive(Args)]
 pub struct PageCommand {
-    #[command(flatten)]
-    master: MasterFlags,
-    /// Allow cancelling jobs there: the tab gets a token of the role `submit`, so protect the link
+    /// Allow cancelling jobs there: the tab gets a token of the role `submit`, so open it where you would keep one
     #[arg(long)]
     may_cancel: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
-/// `gristmill page`.
+/// `gristmill cluster page`.
 pub fn page(settings: &Settings, flags: &PageCommand) -> anyhow::Result<u8> {
     let line = flags.master.join_line(settings)?;
     if flags.may_cancel && line.endpoint.pin.is_none() && !is_here(&line.endpoint) {
         return Err(usage(format!(
-            "a page that may cancel jobs is not opened over plain HTTP: on the way to {} anybody could read its token and \
-             run code on the workers; use `gristmill cancel JOB`, or start the master without --insecure-plaintext",
+            "a page that may cancel jobs is not opened over plain HTTP: on the route to {} anyone could read its token and \
+             run code on the workers; use `gristmill job cancel JOB`, or start the master without --insecure-plaintext",
             line.endpoint
         )));
     }
@@ -43,9 +43,7 @@ pub fn page(settings: &Settings, flags: &PageCommand) -> anyhow::Result<u8> {
     let code = if flags.may_cancel { client.page_code_to_cancel()? } else { client.page_code()? };
     stdout_line(&link(&line.endpoint, &code))?;
     if line.endpoint.pin.is_some() {
-        say!(
-            "the master's key is its own: the browser asks whether to trust it, and cannot check it as workers do"
-        );
+        say!("the master has a self-signed certificate: the browser asks whether to trust it");
     }
     Ok(exit::OK)
 }
@@ -67,7 +65,7 @@ pub fn link(endpoint: &Endpoint, code: &str) -> String {
 /// The page of a run.
 pub struct LivePage<'a> {
     pub link: String,
-    /// A private directory with a file that a browser opens, or `None` if none is to be opened.
+    /// Private directory through which a browser opens the page; `None` if none is to be opened.
     pub folder: Option<&'a Path>,
 }
 
@@ -89,7 +87,7 @@ impl LivePage<'_> {
         let written = private_file::write_asked("the page", &path, true, text.as_bytes());
         let opened = written.and_then(|()| Ok(start_opener(opener, &path)?));
         if opened.is_err() {
-            say!("no browser could be opened with {opener}: open the link yourself");
+            say!("could not open a browser with {opener}: open the link yourself");
         }
     }
 }
@@ -107,7 +105,7 @@ pub async fn wait_for_enter(mut interrupted: watch::Receiver<u32>) {
     }
     tokio::select! {
         at_end = entered => if at_end == Ok(true) {
-            say!("standard input is at its end, so the page ends: from a terminal it stays");
+            say!("standard input has ended, so the page ends; from a terminal it stays");
         },
         _ = interrupted.wait_for(|count| 0 < *count) => {}
     }

@@ -16,8 +16,8 @@ const TURNS_SHOWN: usize = 10;
 
 /// Show or change the policy of a running master
 ///
-/// Without flags it only shows the policy, and which jobs get the next slots and why. After a change running
-/// attempts continue, and all other decisions are made again. A restarted master uses its own flags.
+/// Without flags it only shows, with who gets the next slots and why. After a change attempts that run go on, and all else
+/// is decided again. A restarted master uses its own flags.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -31,14 +31,14 @@ pub struct PolicyCommand {
     /// New placement, which chooses workers: NAME or NAME:PARAMETERS
     #[arg(long, value_name = "PLACEMENT")]
     placement: Option<String>,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
-/// `gristmill policy`.
+/// `gristmill cluster policy`.
 pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -> anyhow::Result<u8> {
     // The master is the same program: whatever it would refuse is refused here, without a request.
     if let Some(policy) = &flags.policy {
@@ -66,7 +66,7 @@ pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -
     Ok(exit::OK)
 }
 
-/// Describes which jobs get the next slots.
+/// Jobs that get the next slots, in words.
 fn next(told: &Turns) -> Vec<String> {
     let Some(first) = told.turns.first() else {
         return vec!["no task waits for a slot".to_owned()];
@@ -79,12 +79,12 @@ fn next(told: &Turns) -> Vec<String> {
     lines.extend(told.turns[1..].iter().take(TURNS_SHOWN - 1).map(line));
     let more = (told.turns.len().saturating_sub(TURNS_SHOWN)) as u64 + told.omitted;
     if 0 < more {
-        lines.push(format!("  and then to others, in {more} more turns"));
+        lines.push(format!("  then to others, in {more} more turns"));
     }
     lines
 }
 
-/// Policy, placement and estimator on one line.
+/// Deciders, on one line.
 pub fn deciders(master: &MasterStatus) -> String {
     let MasterStatus { policy, placement, estimator, .. } = master;
     let panics = match master.policy_panics {

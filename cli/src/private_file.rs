@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// A file that exists and must not be replaced, exit code 3.
 #[derive(Debug, thiserror::Error)]
-#[error("could not write {what} {path}: there is a file already", path = path.display())]
+#[error("could not write {what} {path}: the file exists already", path = path.display())]
 pub struct FileExists {
-    /// Kind of the file that was to be written.
+    /// Kind of file, such as `the trace`.
     what: &'static str,
     path: PathBuf,
 }
@@ -37,7 +37,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 /// Opens a named pipe to write to it.
 ///
 /// # Errors
-/// No process reads from it; waiting for a reader could take for ever.
+/// A pipe without a reader: opening it would wait for one.
 fn open_pipe(path: &Path) -> io::Result<fs::File> {
     let opened = rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     let pipe = opened.map_err(|error| match error {
@@ -49,7 +49,7 @@ fn open_pipe(path: &Path) -> io::Result<fs::File> {
     Ok(pipe.into())
 }
 
-/// Checks that such a file could be written there, before the work whose result it is to hold.
+/// Checks that a file can be written, before the work whose result it holds.
 ///
 /// # Errors
 /// [`FileExists`] without `overwrite`; a directory that does not exist, a directory in the file's place, or
@@ -94,7 +94,7 @@ fn place_of(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Opens a target that is written to and not replaced: the program's own output, a pipe, a device.
+/// Opens a stream that is written to and not replaced: the program's own output, a pipe, a device.
 fn stream_at(path: &Path) -> io::Result<Option<fs::File>> {
     if let Some(stream) = own_stream(path)? {
         return Ok(Some(stream));
@@ -106,7 +106,7 @@ fn stream_at(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// Writes a file that only its owner may read, completely or not at all; `what` describes it in the error.
+/// Writes a file that only its owner may read, whole or not at all; the error names `what` it is.
 fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let write = || match stream_at(path)? {
         Some(mut stream) => stream.write_all(bytes),

@@ -5,9 +5,9 @@ use crate::flags::MasterFlags;
 use crate::policy::deciders;
 use crate::settings::Settings;
 use crate::summary;
-use crate::terminal::{stderr_text, stdout_json, stdout_line, stdout_raw, stdout_text};
+use crate::terminal::{stderr_text, stdout_json, stdout_line, stdout_raw, stdout_result};
+use crate::text_table::table;
 use clap::Args;
-use comfy_table::Table;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry, WorkerStatus};
 use gristmill_runtime::client::{Client, ClientError};
 use gristmill_runtime::exit;
@@ -22,11 +22,11 @@ pub struct StatusCommand {
     /// A job, such as job-7
     #[arg(value_parser = parse_job)]
     job: Option<JobId>,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Show a job
@@ -35,21 +35,21 @@ pub struct ShowCommand {
     /// The job, such as job-7
     #[arg(value_parser = parse_job)]
     job: JobId,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// List jobs
 #[derive(Args)]
 pub struct JobsCommand {
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Wait until a job has ended
@@ -58,14 +58,14 @@ pub struct WaitCommand {
     /// The job
     #[arg(value_parser = parse_job)]
     job: JobId,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Print nothing on stderr but errors
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Stop a job
@@ -81,7 +81,7 @@ pub struct CancelCommand {
 /// Let a worker finish its tasks, hand over its data, and leave
 #[derive(Args)]
 pub struct DrainCommand {
-    /// The worker, such as worker-3; `gristmill status` lists them
+    /// The worker, such as worker-3; `gristmill cluster status` lists them
     #[arg(value_parser = parse_worker)]
     worker: WorkerId,
     #[command(flatten)]
@@ -96,14 +96,14 @@ pub struct LogsCommand {
     job: JobId,
     /// A task, for example map-12 or reduce-0 [default: all]
     task: Option<String>,
-    #[command(flatten)]
-    master: MasterFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
     /// Print the exact bytes, even if they could harm a terminal
     #[arg(long)]
     raw: bool,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Parses a job: `job-7`, or its number.
@@ -122,19 +122,6 @@ fn client(flags: &MasterFlags, settings: &Settings) -> anyhow::Result<Client> {
     Ok(client)
 }
 
-/// A plain table without lines; columns are aligned.
-pub(crate) fn table<const N: usize>(
-    header: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
 /// `gristmill job show`.
 pub fn show(settings: &Settings, flags: &ShowCommand) -> anyhow::Result<u8> {
     show_job(&client(&flags.master, settings)?, flags.job, flags.json)
@@ -142,14 +129,10 @@ pub fn show(settings: &Settings, flags: &ShowCommand) -> anyhow::Result<u8> {
 
 fn show_job(client: &Client, job: JobId, json: bool) -> anyhow::Result<u8> {
     let status = client.status(job)?;
-    match json {
-        true => stdout_json(&status)?,
-        false => stdout_text(&summary::text(&status, Some(&status.output.to_string()), None))?,
-    }
-    Ok(exit::OK)
+    stdout_result(json, || &status, || summary::text(&status, Some(&status.output.to_string()), None))
 }
 
-/// `gristmill status`.
+/// `gristmill cluster status`.
 pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> {
     let client = client(&flags.master, settings)?;
     if let Some(job) = flags.job {
@@ -183,11 +166,11 @@ pub fn status(settings: &Settings, flags: &StatusCommand) -> anyhow::Result<u8> 
         ]
     });
     let header = ["WORKER", "HOST", "ADDRESS", "SLOTS", "SPEED", "NIC RATE", "MEMORY", "DISK FREE"];
-    stdout_line(&table(header, rows))?;
+    stdout_line(&table(&header, rows))?;
     Ok(exit::OK)
 }
 
-/// Reason why a worker gets no new tasks, abbreviated.
+/// Short reason why a worker gets no new tasks.
 fn condition(worker: &WorkerStatus) -> &'static str {
     match (worker.away, worker.disk_full) {
         (true, _) => " (away)",
@@ -204,7 +187,7 @@ fn slots(counts: SlotCounts) -> String {
     }
 }
 
-/// `gristmill jobs`.
+/// `gristmill job list`.
 pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     let jobs = client(&flags.master, settings)?.jobs()?;
     if flags.json {
@@ -247,7 +230,7 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
         "STARTED",
         "ENDED",
     ];
-    stdout_line(&table(header, rows))?;
+    stdout_line(&table(&header, rows))?;
     Ok(exit::OK)
 }
 
@@ -267,7 +250,7 @@ fn deadline(job: &JobStatus) -> String {
     }
 }
 
-/// `gristmill wait JOB`.
+/// `gristmill job wait JOB`.
 pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
     let client = client(&flags.master, settings)?;
     let mut progress = JobProgress::new(flags.quiet);
@@ -277,29 +260,28 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
         progress.show(status);
     })?;
     progress.clear();
-    if flags.json {
-        stdout_json(&status)?;
-    }
+    let printed = if flags.json { stdout_json(&status) } else { Ok(()) };
     if !flags.quiet {
         stderr_text(&summary::text(&status, Some(&status.output.to_string()), None));
     }
     match status.state {
-        JobState::Succeeded => Ok(exit::OK),
+        JobState::Succeeded => printed.map(|()| exit::OK),
+        // The error of the job decides the exit code, also where its status could not be printed.
         _ => Err(ClientError::Job { status: Box::new(status) }.into()),
     }
 }
 
-/// `gristmill worker drain WORKER`.
+/// `gristmill cluster drain WORKER`.
 pub fn drain(settings: &Settings, flags: &DrainCommand) -> anyhow::Result<u8> {
     client(&flags.master, settings)?.drain(flags.worker)?;
     stderr_text(&format!(
-        "{} leaves when it has ended what it runs and others have what they lack of it\n",
+        "{} leaves once its tasks have ended and other workers have fetched its data\n",
         flags.worker
     ));
     Ok(exit::OK)
 }
 
-/// `gristmill cancel JOB`.
+/// `gristmill job cancel JOB`.
 pub fn cancel(settings: &Settings, flags: &CancelCommand) -> anyhow::Result<u8> {
     let client = client(&flags.master, settings)?;
     let before = client.status(flags.job)?.state;
@@ -310,7 +292,7 @@ pub fn cancel(settings: &Settings, flags: &CancelCommand) -> anyhow::Result<u8> 
     Ok(exit::OK)
 }
 
-/// `gristmill logs JOB [TASK]`.
+/// `gristmill job logs JOB [TASK]`.
 pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
     let logs = client(&flags.master, settings)?.logs(flags.job)?;
     let wanted = |entry: &LogEntry| match (&flags.task, entry.attempt) {
@@ -324,7 +306,7 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     if logs.is_empty() {
-        stderr_text(&format!("nothing is kept that the code of {} wrote\n", flags.job));
+        stderr_text(&format!("no output of the code of {} is kept\n", flags.job));
     }
     for entry in logs {
         let attempt =

@@ -2,13 +2,13 @@
 //! to buy, and fit distributions to task times.
 
 use crate::files::{InputFileError, read_text};
+use crate::flags::above_zero;
 use crate::number_table::NumberTable;
-use crate::terminal::{stdout_json, stdout_text};
+use crate::terminal::stdout_result;
 use crate::text_table::aligned;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::report::number::number;
-use gristmill_runtime::exit;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::placement::{PlaceError, Placed, place};
@@ -24,11 +24,14 @@ use std::path::{Path, PathBuf};
 /// Prints the tasks per second of each worker, and the mean sojourn time (MST) of a job with one task on
 /// each. This is the mean time of its slowest task, with a lower and an upper bound.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "gristmill lab place --placement <NAME> --workers <FILE> --rate <R> [--json]",
+    after_help = "\
 Examples:
   printf 'count,mu\\n20,0.8\\n20,1.0\\n' > workers.csv
   gristmill lab place --placement m-ep --workers workers.csv --rate 10
-  gristmill lab place --placement m-ep:d=100 --workers workers.csv --rate 10")]
+  gristmill lab place --placement m-ep:d=100 --workers workers.csv --rate 10"
+)]
 pub struct PlaceCommand {
     /// NAME or NAME:PARAMETER=VALUE,...: fair-split, pure-deterministic, m-ep, ...
     #[arg(long, value_name = "NAME")]
@@ -37,7 +40,7 @@ pub struct PlaceCommand {
     #[arg(long, value_name = "FILE")]
     workers: PathBuf,
     /// Tasks that arrive per second
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = above_zero, allow_negative_numbers = true)]
     rate: f64,
     /// Print JSON
     #[arg(long)]
@@ -58,10 +61,10 @@ pub struct SizeCommand {
     #[arg(long, value_name = "FILE")]
     menu: PathBuf,
     /// Budget, in the unit of the prices
-    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", value_parser = above_zero, allow_negative_numbers = true)]
     budget: f64,
     /// Tasks that arrive per second
-    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", value_parser = above_zero, allow_negative_numbers = true)]
     rate: f64,
     /// Spend exactly the budget
     #[arg(long)]
@@ -89,27 +92,15 @@ pub struct FitCommand {
     json: bool,
 }
 
-fn positive(flag: &str, value: f64) -> anyhow::Result<()> {
-    match value.is_finite() && 0.0 < value {
-        true => Ok(()),
-        false => Err(usage(format!("{flag} {value} must be a number above 0"))),
-    }
-}
-
-/// `gristmill place`.
+/// `gristmill lab place`.
 pub fn run_place(flags: &PlaceCommand) -> anyhow::Result<u8> {
-    positive("--rate", flags.rate)?;
     let (servers, kinds) = read_workers(&flags.workers)?;
     let placed = place(&flags.placement, &servers, flags.rate).map_err(|error| match error {
         PlaceError::Name(error) => usage(error.to_string()),
         PlaceError::Queue(error @ QueueError::Setting { .. }) => usage(error.to_string()),
         other => InputFileError::new(&flags.workers, other).into(),
     })?;
-    match flags.json {
-        true => stdout_json(&placed_json(&servers, &placed))?,
-        false => stdout_text(&placed_text(&servers, &kinds, &placed))?,
-    }
-    Ok(exit::OK)
+    stdout_result(flags.json, || placed_json(&servers, &placed), || placed_text(&servers, &kinds, &placed))
 }
 
 /// Returns all workers, and for each row of the table their number.
@@ -119,7 +110,7 @@ fn read_workers(path: &Path) -> Result<(Vec<Server>, Vec<usize>), InputFileError
     for row in table.rows() {
         let count = row.count("count", 1, WORKERS_MAX as u32)? as usize;
         if WORKERS_MAX - servers.len() < count {
-            return Err(row.refuse(&format!("with it there are more than {WORKERS_MAX} workers")));
+            return Err(row.refuse(&format!("with it the table has more than {WORKERS_MAX} workers")));
         }
         let not_below_zero = |column: &'static str, default: f64| match row.get(column).unwrap_or(default) {
             value if 0.0 <= value => Ok(value),
@@ -183,10 +174,8 @@ fn finite(value: f64) -> Value {
     if value.is_finite() { json!(value) } else { json!("inf") }
 }
 
-/// `gristmill size`.
+/// `gristmill lab size`.
 pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
-    positive("--budget", flags.budget)?;
-    positive("--rate", flags.rate)?;
     let table = NumberTable::read(&flags.menu, &["mu", "price"])?;
     let mut menu = Vec::new();
     for row in table.rows() {
@@ -208,11 +197,7 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
         let words = format!("no mix that {} buys carries {} tasks per second", flags.budget, flags.rate);
         return Err(InputFileError::new(&flags.menu, words).into());
     };
-    match flags.json {
-        true => stdout_json(&size_json(&menu, &mix, &alone))?,
-        false => stdout_text(&size_text(&menu, &mix, &alone))?,
-    }
-    Ok(exit::OK)
+    stdout_result(flags.json, || size_json(&menu, &mix, &alone), || size_text(&menu, &mix, &alone))
 }
 
 /// Maximum number of workers of one kind.
@@ -253,7 +238,7 @@ fn size_json(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>
     json!({"kinds": kinds, "cost": mix.cost, "mean_sojourn_time": mix.mean})
 }
 
-/// `gristmill fit`.
+/// `gristmill lab fit`.
 pub fn run_fit(flags: &FitCommand) -> anyhow::Result<u8> {
     let text = read_text(&flags.times)?;
     let mut times = Vec::new();
@@ -269,11 +254,7 @@ pub fn run_fit(flags: &FitCommand) -> anyhow::Result<u8> {
         }
     }
     let found = fit(&times).map_err(|error| InputFileError::new(&flags.times, error))?;
-    match flags.json {
-        true => stdout_json(&fit_json(&found))?,
-        false => stdout_text(&fit_text(&found))?,
-    }
-    Ok(exit::OK)
+    stdout_result(flags.json, || fit_json(&found), || fit_text(&found))
 }
 
 fn fit_text(found: &Fit) -> String {

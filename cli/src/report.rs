@@ -9,7 +9,7 @@ use gristmill_scheduler::ids::{TaskKind, WorkerId};
 use gristmill_worker::clean;
 use std::collections::BTreeMap;
 
-/// Maximum number of bars of a drawing and rows of a table: more are unreadable.
+/// Bars of a chart and rows of a table: more are unreadable.
 const BARS_MAX: usize = 2_000;
 const ROWS_MAX: usize = 500;
 
@@ -64,7 +64,7 @@ fn path_section(trace: &JobTrace) -> Option<Section> {
     Some(Section::new("path", "Critical path", [""; 0], vec![Block::Table(table)]))
 }
 
-/// The tasks of each slot, and the fetches of each worker.
+/// Attempts by slot and fetches by worker.
 fn slots_section(trace: &JobTrace) -> Option<Section> {
     let arrived = trace.status.arrived_ns;
     let end = trace.status.ended_ns.unwrap_or(trace.status.now_ns);
@@ -76,7 +76,7 @@ fn slots_section(trace: &JobTrace) -> Option<Section> {
         let name = match (&record.end, record.attempt.task.kind) {
             (AttemptEnd::Succeeded | AttemptEnd::Running, TaskKind::Map) => "map",
             (AttemptEnd::Succeeded | AttemptEnd::Running, TaskKind::Reduce) => "reduce",
-            _ => "came to nothing",
+            _ => "discarded",
         };
         bars.push((name, record.worker, rows.place(record.worker, 0, from, until), from, until));
     }
@@ -117,7 +117,7 @@ fn slots_section(trace: &JobTrace) -> Option<Section> {
     Some(Section::new("slots", "What ran where and when", text, vec![Block::Chart(chart)]))
 }
 
-/// Bytes read by each reduce, which show skewed partitions.
+/// Input of each reduce, which shows skewed partitions.
 fn reduces_section(trace: &JobTrace) -> Option<Section> {
     let reduces = trace.attempts.iter().filter(|record| record.attempt.task.kind == TaskKind::Reduce);
     let well = reduces.filter(|record| matches!(record.end, AttemptEnd::Succeeded));
@@ -147,7 +147,7 @@ fn attempts_section(trace: &JobTrace) -> Option<Section> {
     let columns = Column::list(&[
         ("attempt", ""),
         ("worker", ""),
-        ("began", "s"),
+        ("started", "s"),
         ("took", "s"),
         ("read", "records"),
         ("end", ""),

@@ -3,12 +3,14 @@
 use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags, Spread};
 use crate::interruption::watch_interruptions;
-use crate::narrate::{JobNarrator, NarrateFlags};
+use crate::narrate::JobNarrator;
 use crate::page::LivePage;
 use crate::settings::Settings;
-use crate::terminal::{stderr_text, stdout_json, stdout_line, stdout_records, written};
+use crate::terminal::{
+    StdoutClosed, complain, stderr_text, stdout_json, stdout_line, stdout_records, written,
+};
 use crate::usage::usage;
-use crate::{advice, page, printed, private_file, processes, summary, trace};
+use crate::{advice, page, private_file, processes, summary, task_log, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::JobStatus;
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, Earlier, JobReport, RoundReport};
@@ -27,31 +29,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+/// Ways to watch a job of `run`.
+#[derive(Args)]
+#[command(next_help_heading = "Watching")]
+struct WatchFlags {
+    /// Open the live page of this run in a browser, print its link, and keep it there until Enter
+    #[arg(long, global = true)]
+    show: bool,
+    /// Print the link of --show only, and open no browser
+    #[arg(long, global = true, requires = "show", hide_short_help = true)]
+    no_open: bool,
+    /// Narrate the job step by step, pair by pair, on stdout; for small inputs, best with a small --split-size
+    #[arg(long, global = true, conflicts_with = "json")]
+    narrate: bool,
+}
+
 /// `gristmill run`: one subcommand for each job.
 pub fn run_command(registry: &Registry) -> Command {
-    let command = NarrateFlags::augment_args(ClusterFlags::augment_args(Command::new("run")));
+    let command = WatchFlags::augment_args(ClusterFlags::augment_args(Command::new("run")));
     let command = JobFlags::augment_args(command)
         .about("Run a job on a cluster of local processes that lives as long as the job")
         .long_about(
             "Run a job on a cluster of local processes that lives as long as the job.\n\nStarts a master and workers \
              of this same program on the loopback interface, runs the job, ends them. Without --output the result is \
              printed.",
-        )
-        .arg(
-            clap::Arg::new("show")
-                .long("show")
-                .global(true)
-                .action(clap::ArgAction::SetTrue)
-                .help("Open the live page of this run in a browser, print its link, and keep it there until Enter"),
-        )
-        .arg(
-            clap::Arg::new("no_open")
-                .long("no-open")
-                .global(true)
-                .requires("show")
-                .hide_short_help(true)
-                .action(clap::ArgAction::SetTrue)
-                .help("Print the link of --show only, and open no browser"),
         );
     with_jobs(command, registry)
 }
@@ -104,35 +105,33 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let (name, typed) = job_flags(flags)?;
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     expect_place_of_trace(&job)?;
-    let narrate = NarrateFlags::from_arg_matches(typed)?;
-    let shows = typed.get_flag("show");
-    // Several workers by default, so that the user sees fetches between them.
-    let watched = shows || narrate.is_asked();
+    let watch = WatchFlags::from_arg_matches(typed)?;
+    // Only workers of their own fetch from each other, which is worth seeing.
+    let watched = watch.show || watch.narrate;
     let spread = if registry.is_standard(name) && !watched { Spread::Together } else { Spread::Apart };
     let mut config = cluster_flags.config(settings, spread)?;
-    refuse_same_place([
-        ("--trace", job.report.trace.as_deref()),
-        ("--narrate-html", narrate.narrate_html.as_deref()),
-        ("--journal", config.journal.as_deref()),
-    ])?;
-    // The master is another process of this program: whatever it would refuse is refused here, before
-    // anything starts.
+    if let (Some(trace), Some(journal)) = (&job.report.trace, &config.journal)
+        && private_file::is_same(trace, journal)
+    {
+        return Err(usage("--trace and --journal name the same file: name two files".to_owned()));
+    }
+    // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
-    if narrate.is_asked() && matches!(work, PreparedWork::Rounds(..)) {
+    if watch.narrate && matches!(work, PreparedWork::Rounds(..)) {
         return Err(usage(format!(
-            "{name} runs several jobs, and --narrate narrates one: run one of them by itself"
+            "{name} runs several jobs, and --narrate narrates one job: run one of them alone"
         )));
     }
-    if narrate.is_asked() && job.output_format.is_some() {
+    if watch.narrate && job.output_format.is_some() {
         return Err(usage(
             "--narrate needs parts that are text: leave out --output-format or --narrate".to_owned(),
         ));
     }
-    let narrator = JobNarrator::new(&narrate, job.replaces_files(), &config.deciders)?;
-    config.workers.each.narration = narrator.as_ref().map(JobNarrator::folder).map(Box::new);
+    let narrator = watch.narrate.then(|| JobNarrator::new(&config.deciders)).transpose()?;
+    config.workers.each.narration = narrator.as_ref().map(JobNarrator::directory).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
-    options.written.extend(narrate.narrate_html.iter().chain(&config.journal).cloned());
+    options.written.extend(config.journal.clone());
     let runtime = Arc::new(gristmill_worker::threads::runtime()?);
     let interrupted = watch_interruptions()?;
     let ended = interrupted.clone();
@@ -140,7 +139,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     if job.output.is_none() {
         // In the cluster's own directory: if this process is killed, its children remove it.
         options.output = cluster.folder().join("output");
-        // It is printed and removed; it need not survive a power failure.
+        // It is printed and removed, so a loss of power does not matter.
         options.sync = false;
     }
     options.standard_input = Some(cluster.folder().to_owned());
@@ -149,19 +148,19 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let mut client = Client::within(runtime.clone(), core);
     client.wait_for_workers(config.workers.count);
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
-    let page = match shows {
+    let page = match watch.show {
         true => Some(LivePage {
             link: page::link(&cluster.join_line().endpoint, &client.page_code()?),
-            folder: (!typed.get_flag("no_open")).then(|| cluster.folder()),
+            folder: (!watch.no_open).then(|| cluster.folder()),
         }),
         false => None,
     };
     let page = page.as_ref();
     let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref(), page };
     let result = work.carry_out(&mut client, &options, &job, shown);
-    // A job that was never submitted has nothing to show.
+    // A job that was not submitted has nothing to show.
     let has_ended_job = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ClientError::Job { .. }));
-    if shows && *ended.borrow() == 0 && result.as_ref().err().is_none_or(has_ended_job) {
+    if watch.show && *ended.borrow() == 0 && result.as_ref().err().is_none_or(has_ended_job) {
         if let Err(error) = &result {
             say!("{}", gristmill_runtime::chain(error.as_ref()));
         }
@@ -173,8 +172,7 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     result
 }
 
-/// Leaves the runtime's threads running after an interruption: dropping the runtime would wait for a thread
-/// that still plans.
+/// Leaks the runtime after an interruption: its end would wait for a thread that still plans.
 fn leave_threads(runtime: &Arc<tokio::runtime::Runtime>, interrupted: &watch::Receiver<u32>) {
     if 0 < *interrupted.borrow() {
         std::mem::forget(runtime.clone());
@@ -204,7 +202,7 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     result
 }
 
-/// Submits a job and follows it, unless it is detached.
+/// Submits a job and follows it, unless `--detach` was typed.
 fn submit_with(
     client: &mut Client,
     (settings, name, typed): (&Settings, &str, &ArgMatches),
@@ -223,7 +221,7 @@ fn submit_with(
         let submitted = client.submit_prepared(prepared, &job.options(settings, output)?)?;
         stdout_line(&submitted)?;
         if !job.report.quiet {
-            // Reports if the job waits for workers; a master that has ended meanwhile is no failure here.
+            // A master that has ended meanwhile is not a failure of the submission.
             let status = client.status(submitted);
             status.iter().for_each(|status| JobProgress::new(false).say_if_no_workers(status, &mut false));
         }
@@ -236,8 +234,7 @@ fn submit_with(
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let mut options = job.options(settings, output.unwrap_or_default())?;
-    // Only for the user who typed it: if this process is killed, the file stays until the next one removes
-    // it.
+    // Only if it was typed: after a kill the directory stays until the next process removes it.
     let dash = std::env::args_os().any(|argument| argument == "-");
     let kept = dash.then(|| ScratchFolder::new("input-")).transpose()?;
     options.standard_input = kept.as_ref().map(|folder| folder.path().to_owned());
@@ -252,13 +249,13 @@ fn submit_with(
 /// Presentation of a result.
 #[derive(Clone, Copy)]
 struct ResultView<'a> {
-    /// True to print the output itself to stdout.
+    /// True if the output is printed on stdout.
     print: bool,
     /// Cores of the machine, if all attempts ran on this one.
     cores: Option<u32>,
-    /// Narrator of the job, if requested.
+    /// Narrator whose story is printed in place of the output.
     narrator: Option<&'a JobNarrator>,
-    /// Live page of the job, if requested.
+    /// Live page of the run.
     page: Option<&'a LivePage<'a>>,
 }
 
@@ -276,7 +273,8 @@ impl PreparedWork {
             }
             return Ok(PreparedWork::Job(job.parse(typed)?));
         }
-        let rounds = registry.find_rounds(name).ok_or_else(|| usage(format!("there is no job `{name}`")))?;
+        let rounds =
+            registry.find_rounds(name).ok_or_else(|| usage(format!("job `{name}` does not exist")))?;
         let Some(output) = &flags.output else {
             return Err(usage(format!(
                 "{name} runs several jobs: name a directory for their outputs with --output"
@@ -284,7 +282,7 @@ impl PreparedWork {
         };
         if output.to_str().is_some_and(is_url) {
             return Err(usage(format!(
-                "{name} runs several jobs, and what they have done stands in a file beside their outputs: name a directory with \
+                "{name} runs several jobs and keeps a file about them next to their outputs: name a directory with \
                  --output"
             )));
         }
@@ -337,7 +335,11 @@ fn run_rounds(
         private_file::write_asked("the trace", path, flags.replaces_files(), &trace)?;
     }
     if flags.report.json {
-        stdout_json(&json_of_rounds(client, options, &result))?;
+        let printed = stdout_json(&json_of_rounds(client, options, &result));
+        match &result {
+            Ok(_) => printed?,
+            Err(_) => complain_of_output(printed),
+        }
     } else if let Ok(words) = &result
         && !words.is_empty()
     {
@@ -346,7 +348,16 @@ fn run_rounds(
     result.map(|_| exit::OK)
 }
 
-/// Returns what `--json` prints of rounds: finished jobs, the failed one, and the program's final report.
+/// Prints an error of the output of a failed job, whose own error decides the exit code.
+fn complain_of_output(written: anyhow::Result<()>) {
+    if let Err(error) = written
+        && !error.is::<StdoutClosed>()
+    {
+        complain("error", &gristmill_worker::clean::message(&gristmill_runtime::chain(error.as_ref())));
+    }
+}
+
+/// JSON of rounds: those that are done, the one that failed, and the result of the program.
 fn json_of_rounds(
     client: &Client,
     options: &gristmill_runtime::submit::JobOptions,
@@ -393,17 +404,18 @@ fn run_job(
         progress.show(status);
     });
     progress.clear();
-    if let (Some(path), Some(job)) = (&flags.report.trace, seen) {
-        write_trace(client, job, path, flags.replaces_files())?;
-    }
-    if let (Some(narrator), Some(job)) = (shown.narrator, seen) {
-        narrator.tell(client, job, result.as_ref().ok())?;
-    }
+    let recorded = seen.map_or(Ok(()), |job| {
+        if let Some(path) = &flags.report.trace {
+            write_trace(client, job, path, flags.replaces_files())?;
+        }
+        shown.narrator.map_or(Ok(()), |narrator| narrator.narrate(client, job, result.as_ref().ok()))
+    });
     match result {
         Ok(report) => {
+            recorded?;
             finish(&report, flags, shown)?;
             if !flags.report.quiet {
-                printed::show(client, &report.status);
+                task_log::show(client, &report.status);
                 advise(client, &report.status);
             }
             Ok(exit::OK)
@@ -411,11 +423,10 @@ fn run_job(
         Err(ClientError::Job { status }) => {
             if !flags.report.quiet {
                 stderr_text(&summary::text(&status, None, shown.cores));
-                printed::show_last_words(client, &status);
+                task_log::show_last_words(client, &status);
             }
-            if flags.report.json {
-                stdout_json(&status)?;
-            }
+            let json = if flags.report.json { stdout_json(&status) } else { Ok(()) };
+            [recorded, json].into_iter().for_each(complain_of_output);
             Err(ClientError::Job { status }.into())
         }
         Err(error) => Err(error.into()),
@@ -440,7 +451,7 @@ fn finish(
             value["result"] = json!(report.json_lines()?);
         }
         stdout_json(&value)?;
-    } else if print && !narrator.is_some_and(JobNarrator::takes_stdout) {
+    } else if print && narrator.is_none() {
         for part in report.parts() {
             stdout_records(open_part(&part)?)?;
         }
@@ -456,32 +467,17 @@ fn finish(
 /// Maximum number of tasks of a job whose trace is fetched for advice.
 const ADVISED_TASKS_MAX: u32 = 20_000;
 
-/// Prints advice, if the job took long enough.
+/// Prints advice on a job that took long enough for it to matter.
 fn advise(client: &Client, status: &JobStatus) {
     let tasks = status.maps.total.saturating_add(status.reduces.total);
     if status.flow_ns() < advice::FLOW_MIN.0 || ADVISED_TASKS_MAX < tasks {
         return;
     }
-    // Missing advice is no error.
+    // Advice is optional.
     let Ok(trace) = client.trace(status.job) else { return };
     for words in advice::advice(&trace) {
         say!("  advice     {words}");
     }
-}
-
-/// Refuses two flags that name the same file.
-fn refuse_same_place<const N: usize>(files: [(&str, Option<&Path>); N]) -> anyhow::Result<()> {
-    let named: Vec<_> = files.iter().filter_map(|(flag, path)| Some((flag, (*path)?))).collect();
-    for (number, (flag, path)) in named.iter().enumerate() {
-        if let Some((other, _)) =
-            named[..number].iter().find(|(_, before)| private_file::is_same(before, path))
-        {
-            return Err(usage(format!(
-                "{other} and {flag} name the same file: give each a place of its own"
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
@@ -489,7 +485,7 @@ fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
     job.report.trace.as_ref().map_or(Ok(()), expect)
 }
 
-/// Writes the trace of a job with mode 0600: it contains file names and output of its code.
+/// Writes the trace of a job, 0600: it contains names of files and output of user code.
 fn write_trace(client: &Client, job: JobId, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let trace = serde_json::to_vec(&trace::chrome(&client.trace(job)?))?;
     private_file::write_asked("the trace", path, overwrite, &trace)

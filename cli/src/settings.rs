@@ -1,9 +1,8 @@
-//! `gristmill.toml`: default values of flags.
+//! `gristmill.toml`: defaults of flags.
 //!
-//! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the
-//! user's configuration directory. A flag overrides an environment variable, which overrides the file, which
-//! overrides the default. Unknown keys are errors. A file that another user owns, or may write, is refused:
-//! it names the paths of secrets and the addresses of masters.
+//! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the user's
+//! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
+//! Unknown keys are errors. A file that another user owns or may write is refused: it names the directory of secrets.
 
 use crate::trusted::{self, Closed, TrustError};
 use crate::usage::usage;
@@ -39,7 +38,7 @@ pub struct Settings {
     pub reduce_slots: Option<u32>,
     /// Speed of slots.
     pub speed: Option<SpeedSetting>,
-    /// Rate limit of each worker's shuffle, for example `50MB/s`.
+    /// Limit of each worker's shuffle, such as `50MB/s`.
     pub nic_rate: Option<String>,
     /// Memory, such as `2GiB`.
     pub memory: Option<String>,
@@ -53,15 +52,15 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
     /// Disable speculative execution.
     pub no_backup: Option<bool>,
-    /// File with what the master has learned of jobs.
+    /// Path of the master's history of jobs.
     pub history: Option<PathBuf>,
     /// Pools of the master and their weights.
     pub pools: Option<BTreeMap<String, f64>>,
-    /// Directories for data that does not fit in memory.
+    /// Spill directories.
     pub spill_dir: Option<Vec<PathBuf>>,
     /// Disk space that spills leave free there.
     pub disk_reserve: Option<String>,
-    /// Method by which workers get segments.
+    /// Transport of segments.
     pub shuffle: Option<Shuffle>,
     /// Number of parts.
     pub reduces: Option<u32>,
@@ -69,7 +68,7 @@ pub struct Settings {
     pub split_size: Option<String>,
     /// Skip syncing to disk.
     pub no_sync: Option<bool>,
-    /// Directory for the secret and the join line.
+    /// Directory of the secret and the join line.
     pub state: Option<PathBuf>,
 }
 

@@ -25,7 +25,7 @@ const HOLDER_PREFIX: &str = "process ";
 /// Longest description of a holder that is read, bytes.
 const HOLDER_BYTES_MAX: u64 = 256;
 
-/// Reason why a master cannot work in its state directory.
+/// Error of a master's state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Another master uses it.
@@ -39,9 +39,9 @@ pub enum StateError {
     /// An operation of the file system failed.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// The operation.
+        /// Attempted action.
         action: &'static str,
-        /// Its file or directory.
+        /// File or directory.
         path: PathBuf,
         /// Error of the system.
         #[source]
@@ -49,14 +49,14 @@ pub enum StateError {
     },
     /// The port of the last master is taken.
     #[error(
-        "cannot listen on {address}: another process listens on the port of this state folder's last master, by which \
+        "cannot listen on {address}: another process listens on the port of this state directory's last master, at which \
          its workers come back; end that process, name another address with --listen, or remove {}",
         file.display()
     )]
     PortTaken {
         /// The address.
         address: SocketAddr,
-        /// File with the port.
+        /// Description of its holder.
         file: PathBuf,
     },
     /// The requested address cannot be listened on.
@@ -70,7 +70,7 @@ pub enum StateError {
 
 impl ExitsWith for StateError {}
 
-/// A locked state directory.
+/// State directory that this process holds.
 pub struct StateFolder {
     path: PathBuf,
     lock: File,
@@ -80,7 +80,7 @@ impl StateFolder {
     /// Creates the directory if needed and locks it, for as long as this value lives.
     ///
     /// # Errors
-    /// A directory that cannot be used, or that another master has locked.
+    /// A directory that cannot be used, or that another master holds.
     pub fn take(path: PathBuf) -> Result<Self, StateError> {
         let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
         made.map_err(failed("create the state directory", &path))?;
@@ -109,7 +109,7 @@ impl StateFolder {
         Ok(Self { path, lock })
     }
 
-    /// Returns the process of the master that has locked a directory, if any.
+    /// Returns the process of the master that holds a directory, if any.
     pub fn holder(path: &Path) -> Option<u32> {
         let mut lock = File::open(path.join(LOCK_FILE)).ok()?;
         let Err(TryLockError::WouldBlock) = lock.try_lock() else { return None };
@@ -123,7 +123,7 @@ impl StateFolder {
         &self.path
     }
 
-    /// Listens; port 0 means the port of the last master here, or any if there was none. Stores the port.
+    /// Listens; port 0 is the port of the last master here, or for any if there was none. Keeps the port.
     ///
     /// # Errors
     /// An address that cannot be listened on, or a port that cannot be stored.
@@ -171,7 +171,7 @@ mod tests {
         assert!(StateFolder::take(folder.path().to_owned()).is_err());
         assert!(
             folder.path().join(".gristmill-draft-Xy9").exists(),
-            "whoever does not get the folder removes nothing"
+            "a process that does not get the directory removes nothing"
         );
         drop(held);
     }

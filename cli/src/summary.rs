@@ -1,4 +1,4 @@
-//! The summary of an ended job.
+//! Summary of a job that has ended.
 
 use gristmill_runtime::api::{JobState, JobStatus, JobTotals, NamedBadRecord};
 use gristmill_runtime::output_dir::BAD_RECORDS;
@@ -7,7 +7,7 @@ use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
-/// Number of incidents in a summary; the first ones are the most useful.
+/// Incidents in a summary: the first ones matter most.
 const INCIDENTS_SHOWN: usize = 8;
 
 /// Bad records in the summary of a job that failed.
@@ -29,7 +29,7 @@ fn records(number: u64) -> String {
     format!("{} {}", grouped(number), noun(number, "record", "records"))
 }
 
-/// Tardiness of a job, or at its end, in nanoseconds; `None` without a deadline.
+/// Tardiness of a job, now or at its end, nanoseconds; `None` without a deadline.
 pub fn tardiness_ns(status: &JobStatus) -> Option<u64> {
     let at = status.ended_ns.unwrap_or(status.now_ns);
     status.deadline_ns.map(|deadline| at.saturating_sub(deadline))
@@ -69,10 +69,10 @@ pub fn lines(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> Ve
     [data(status, output), costs(status, cores), remarks(status)].concat()
 }
 
-/// A line of the summary: its name and its text.
+/// Line of the summary: its name and its text.
 pub type SummaryLine = (&'static str, String);
 
-/// Duration, input and output.
+/// Times, input and output.
 fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let mut lines = vec![("time", times(status))];
@@ -113,12 +113,12 @@ fn data(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
     lines
 }
 
-/// True if it has no result: then zero values are not shown.
+/// True if the job has no result: then lines of zeros are left out.
 fn ended_badly(status: &JobStatus) -> bool {
     matches!(status.state, JobState::Failed | JobState::Cancelled)
 }
 
-/// Resources of the workers that it used.
+/// Resources that the job used.
 fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let resources = format!(
@@ -141,8 +141,8 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     if 0 < totals.transfers_damaged {
         let repeated = counted(
             totals.transfers_damaged,
-            "transfer came damaged and was repeated",
-            "transfers came damaged and were repeated",
+            "damaged transfer was repeated",
+            "damaged transfers were repeated",
         );
         lines.push(("network", repeated));
     }
@@ -158,7 +158,7 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
     lines
 }
 
-/// Counters and remarks.
+/// Counters, remarks and incidents.
 fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
     let counters =
         status.counters.iter().map(|(name, count)| ("counter", format!("{name} = {}", grouped(*count))));
@@ -178,7 +178,7 @@ fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
     lines
 }
 
-/// Skipped records: the file that names them, or the records themselves if the job failed.
+/// Records that were skipped: the file that lists them or, if the job failed, the list.
 fn bad_records(status: &JobStatus) -> Vec<SummaryLine> {
     let bad = &status.bad_records;
     if bad.is_empty() {
@@ -221,7 +221,7 @@ fn times(status: &JobStatus) -> String {
     text
 }
 
-/// Arrival, start and end in wall-clock time.
+/// Wall times of submission, start and end.
 fn wall_times(status: &JobStatus) -> Option<String> {
     let mut text = format!("submitted {}", status.submitted_at.as_ref()?);
     for (what, at) in [("started", &status.started_at), ("ended", &status.ended_at)] {
@@ -232,7 +232,7 @@ fn wall_times(status: &JobStatus) -> Option<String> {
     Some(text)
 }
 
-/// Result of the deadline, and its forecast when the job arrived.
+/// Deadline, whether it was met, and the estimate at the job's arrival.
 fn deadline(status: &JobStatus) -> Option<String> {
     let deadline_ns = status.deadline_ns?;
     let span = Span(deadline_ns.saturating_sub(status.arrived_ns));
@@ -248,7 +248,7 @@ fn deadline(status: &JobStatus) -> Option<String> {
     Some(text)
 }
 
-/// Use of slot time. Time that is neither work nor pacing is waiting: asleep, for a disk or for a core.
+/// Shares of the time of slots. Time that is neither work nor pacing is waiting: asleep, for a disk or for a core.
 fn slots(totals: &JobTotals) -> String {
     let JobTotals { slot_ns, paced_ns, cpu_ns, .. } = *totals;
     let waiting = slot_ns.saturating_sub(cpu_ns).saturating_sub(paced_ns);
@@ -286,8 +286,8 @@ fn attempts(status: &JobStatus) -> String {
         let spent = Span(attempts.backup_slot_ns);
         let _ = write!(
             text,
-            ", {} of slow ones, of which {} ended first, for {spent} of slots",
-            counted(attempts.backups.into(), "backup", "backups"),
+            "; {}, of which {} ended first, for {spent} of slots",
+            counted(attempts.backups.into(), "speculative attempt", "speculative attempts"),
             attempts.backups_won
         );
     }

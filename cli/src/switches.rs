@@ -1,32 +1,32 @@
-//! Switches that ask a process to end, and their sources: a user's signals, or the process's parent.
+//! Switches by which a process is asked to end, turned by signals or by its parent.
 
 use gristmill_worker::agent::EndRequests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// Effect of the first Ctrl-C or SIGTERM on a process.
+/// Effect of the first Ctrl-C or SIGTERM.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FirstSignal {
-    /// It ends at once.
+    /// The process ends at once.
     Ends,
-    /// It leaves in good order; the second signal ends it.
+    /// The process leaves in good order; the second signal ends it.
     Leaves,
 }
 
-/// Switches that ask this process to end, by source.
+/// Requests to end this process, and their origin.
 #[derive(Clone)]
 pub struct Switches {
     leave: watch::Sender<bool>,
     end: watch::Sender<bool>,
-    /// Its parent has asked for it.
+    /// True if its parent has requested it.
     by_parent: Arc<AtomicBool>,
-    /// Its parent has died without notice, or the kernel reports so.
+    /// True if its parent has died without a request.
     orphaned: Arc<AtomicBool>,
 }
 
 impl Switches {
-    /// Returns switches that are not set, and the requests that they make.
+    /// Returns switches that are off, and the requests that they make.
     pub fn new() -> (Self, EndRequests) {
         let ((leave, leaving), (end, ending)) = (watch::channel(false), watch::channel(false));
         let switches = Self { leave, end, by_parent: Arc::default(), orphaned: Arc::default() };
@@ -40,17 +40,17 @@ impl Switches {
         }
     }
 
-    /// True if its parent, dead or alive, is the reason for its end.
+    /// True if the parent, dead or alive, is the reason to end.
     pub fn is_by_parent(&self) -> bool {
         self.by_parent.load(Ordering::Relaxed) || self.is_orphaned()
     }
 
-    /// True if its parent has died without notice.
+    /// True if its parent has died without a request.
     pub fn is_orphaned(&self) -> bool {
         self.orphaned.load(Ordering::Relaxed)
     }
 
-    /// Handles the death of the parent without notice.
+    /// Handles the death of the parent.
     pub fn lose_parent(&self) {
         self.orphaned.store(true, Ordering::Relaxed);
         self.end.send_replace(true);

@@ -1,6 +1,6 @@
-//! Output of the program: sanitized lines on stdout and stderr. A closed stdout ends the program without an
-//! error.
+//! Output of the program: sanitized lines on stdout and stderr. A closed stdout ends the program without an error.
 
+use gristmill_runtime::exit;
 use gristmill_worker::clean;
 use gristmill_worker::folder::id_of;
 use gristmill_worker::streams::stdout_is_closed;
@@ -10,8 +10,8 @@ use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// The reader of stdout has closed it: no error. Only writes to stdout return this; a broken pipe to a child
-/// is something else.
+/// The reader of stdout has closed it, which is not an error. Only writing to stdout makes it, not a broken pipe to a
+/// child.
 #[derive(Debug)]
 pub(crate) struct StdoutClosed;
 
@@ -53,7 +53,7 @@ pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Returns the lines of a text without terminal control sequences.
+/// Returns the printable part of a text: lines without control sequences.
 pub(crate) fn shown(text: &dyn fmt::Display) -> String {
     clean::lines(&text.to_string()).into_owned()
 }
@@ -63,8 +63,21 @@ pub(crate) fn stdout_json<T: serde::Serialize + ?Sized>(value: &T) -> anyhow::Re
     stdout_line(&serde_json::to_string_pretty(value)?)
 }
 
-/// Writes a line to stdout, sanitized: it may contain names from others. Unlike with `println!`, a closed
-/// pipe is an error and not a panic.
+/// Prints a result as JSON or as text, and returns the exit code of success.
+pub(crate) fn stdout_result<T: serde::Serialize>(
+    as_json: bool,
+    json: impl FnOnce() -> T,
+    text: impl FnOnce() -> String,
+) -> anyhow::Result<u8> {
+    match as_json {
+        true => stdout_json(&json())?,
+        false => stdout_text(&text())?,
+    }
+    Ok(exit::OK)
+}
+
+/// Writes a line to stdout, cleaned: names in it are those that others gave. Unlike with `println!`, a closed pipe is an
+/// error and not a panic.
 pub(crate) fn stdout_line(text: &dyn fmt::Display) -> anyhow::Result<()> {
     written(writeln!(std::io::stdout(), "{}", shown(text)))
 }
@@ -94,30 +107,29 @@ pub(crate) fn stdout_raw(text: &str) -> anyhow::Result<()> {
     written(std::io::stdout().write_all(text.as_bytes()))
 }
 
-/// Writes a text to stdout, sanitized.
+/// Writes a sanitized text to stdout.
 pub(crate) fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
     written(write!(std::io::stdout(), "{}", shown(text)))
 }
 
-/// Writes a line to stderr, sanitized. A closed stderr cannot be reported.
+/// Writes a sanitized line to stderr. An error is ignored: it could only be printed there.
 pub(crate) fn stderr_line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", clean::lines(text));
 }
 
-/// Writes a text to stderr, sanitized.
+/// Writes a sanitized text to stderr.
 pub(crate) fn stderr_text(text: &str) {
     let _ = write!(std::io::stderr(), "{}", clean::lines(text));
 }
 
-/// Prints an error or warning to stderr: its kind in colour, then the sanitized words. Further lines are
-/// indented.
+/// Prints an error or a warning on stderr: its kind in colour, then the message. Further lines are indented.
 pub(crate) fn complain(kind: &str, words: &str) {
-    // Messages of the flag parser start with the kind.
+    // Errors of clap start with the kind.
     let words = words.strip_prefix("error: ").unwrap_or(words).trim_end().replace('\n', "\n  ");
     let _ = writeln!(std::io::stderr(), "{}{kind}:{} {words}", style("1;31"), style("0"));
 }
 
-/// True if text on stdout may have colours.
+/// True if stdout may have colours.
 pub(crate) fn stdout_is_styled() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

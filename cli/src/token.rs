@@ -3,9 +3,9 @@
 //! See `http::Token` for tokens and `master::tokens` for their rights.
 
 use crate::flags::MasterFlags;
-use crate::query::table;
 use crate::settings::Settings;
 use crate::terminal::{stdout_json, stdout_line};
+use crate::text_table::table;
 use crate::usage::usage;
 use clap::{Args, Subcommand};
 use gristmill_runtime::api::{Quota, Role, TokenList};
@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Create, revoke or rotate access tokens
 ///
-/// The rights of a token are those of its role. view: read all; submit: also submit and cancel jobs; work:
-/// join as a worker; admin: do everything. The line in the state directory has an admin token.
+/// Each token may do what its role says: view sees all, submit also submits and cancels jobs, work joins as a worker, and
+/// admin may do everything. The line in the state directory holds an admin token.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -68,15 +68,15 @@ enum Action {
         /// Its name, such as work-laptop@0
         name: String,
     },
-    /// Replace all tokens; the join line in the state directory is updated
+    /// Replace all tokens, and the join line in the state directory
     Rotate {
-        /// Seconds for which the previous tokens are still accepted
+        /// Time for which the previous tokens are still accepted
         #[arg(long, value_name = "SECONDS", default_value_t = 0)]
         grace: u64,
     },
 }
 
-/// Limits on all jobs of a token together.
+/// Limits of the jobs submitted with a token, together.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Quota of a token that submits")]
 struct QuotaFlags {
@@ -95,7 +95,7 @@ struct QuotaFlags {
 }
 
 impl QuotaFlags {
-    /// Returns the quota on the command line, or `None` without one.
+    /// Quota as typed; `None` if none was.
     fn quota(&self) -> anyhow::Result<Option<Quota>> {
         let disk = self.disk.as_deref().map(parse_bytes).transpose();
         let disk_bytes_max = disk.map_err(|error| usage(format!("--disk: {error}")))?;
@@ -104,7 +104,7 @@ impl QuotaFlags {
     }
 }
 
-/// `gristmill token`.
+/// `gristmill cluster token`.
 pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
     let line = flags.master.join_line(settings)?;
     let client = Client::connect(&line)?;
@@ -113,7 +113,7 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
             let output = output.as_deref().filter(|path| path.as_os_str() != "-");
             if output.is_none() && !print_join && !std::io::stdout().is_terminal() {
                 return Err(usage(
-                    "a token is a secret, and stdout is no terminal: name a file with --output, or add --print-join"
+                    "a token is a secret, and stdout is not a terminal: name a file with --output, or add --print-join"
                         .to_owned(),
                 ));
             }
@@ -124,7 +124,7 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
                 Some(path) => write_new(path, &text)?,
                 None => stdout_line(&*text)?,
             }
-            say!("this is {name}; `gristmill token revoke {name}` ends it");
+            say!("created {name}; `gristmill cluster token revoke {name}` revokes it");
         }
         Action::List { json: true } => stdout_json(&client.tokens()?)?,
         Action::List { json: false } => stdout_line(&listed(&client.tokens()?))?,
@@ -147,7 +147,7 @@ fn listed(list: &TokenList) -> String {
             number(quota.disk_bytes_max),
         ]
     });
-    table(["NAME", "STATE", "USED", "JOBS", "SLOTS", "DISK"], rows)
+    table(&["NAME", "STATE", "USED", "JOBS", "SLOTS", "DISK"], rows)
 }
 
 /// Creates a file that only its owner may read; an existing one is left unchanged.

@@ -49,7 +49,7 @@ pub fn chrome_of_rounds(traces: &[JobTrace]) -> Value {
     })
 }
 
-/// Data of a job as a whole.
+/// Metadata of a job as a whole.
 fn about(trace: &JobTrace, clock: Clock) -> Value {
     json!({
         "job": trace.status.job.to_string(),
@@ -132,7 +132,7 @@ fn colour(end: &AttemptEnd) -> Option<&'static str> {
     }
 }
 
-/// Outcome of an attempt in one word, and its message.
+/// End of an attempt: one word and its message.
 fn end_words(end: &AttemptEnd) -> (&'static str, String) {
     match end {
         AttemptEnd::Running => ("running", String::new()),

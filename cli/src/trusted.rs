@@ -1,5 +1,5 @@
-//! Trusted files: settings and join lines. A user who can write one controls what this program does, and a
-//! user who can read a join line has all rights of its owner.
+//! Trusted files: settings and join lines. A user who can write one decides what this program does, and
+//! a user who can read a join line can act as its owner.
 
 use gristmill_worker::exit::ExitsWith;
 use std::fs::{File, Metadata};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Maximum length of such a file, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Access that others must not have to a file.
+/// Rights that others must not have on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closed {
     /// Write it.
@@ -47,7 +47,7 @@ pub enum TrustError {
     },
     /// Others have access that they must not have.
     #[error(
-        "refused {}: its mode is {mode:04o}, which lets others in; run `chmod {change} {}`",
+        "refused {}: its mode {mode:04o} gives other users access; run `chmod {change} {}`",
         path.display(), path.display()
     )]
     Mode {
@@ -55,7 +55,7 @@ pub enum TrustError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
-        /// Argument of `chmod` that removes the excess bits.
+        /// Command that removes the rights that are too many.
         change: &'static str,
     },
     /// It is longer than any valid file.

@@ -151,7 +151,7 @@ mod tests {
             (None, exit::CANCELLED),
             (Some("engine"), exit::ENGINE),
             (Some("internal"), exit::ENGINE),
-            (Some("a word that nobody knows"), exit::ENGINE),
+            (Some("an unknown word"), exit::ENGINE),
         ] {
             assert_eq!(judge(&job(code)).code, expected, "{code:?}");
         }

@@ -2,14 +2,13 @@
 
 use crate::files::InputFileError;
 use crate::replay::say_torn;
-use crate::terminal::{stdout_json, stdout_text};
+use crate::terminal::stdout_result;
 use crate::text_table::{aligned, plain};
 use crate::usage::usage;
 use anyhow::anyhow;
 use clap::Args;
 use gristmill_lab::report::number;
 use gristmill_lab::simulate::{Measured, SimulateError, SimulatedJob, simulate};
-use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
@@ -21,9 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// Replay a journal under other policies
 ///
-/// Keeps the arrival times of jobs and the durations of their tasks, and lets the cluster simulator decide
-/// again. The first row is measured, the second is the same policy replayed: their difference is the
-/// simulator's error.
+/// Keeps the arrivals of jobs and the durations of their tasks, and lets the cluster simulator decide again.
+/// The first row is what was measured, the second the same policy replayed: their difference is the simulator's error.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -46,7 +44,7 @@ pub struct WhatifCommand {
     json: bool,
 }
 
-/// Columns of the table, where they are defined.
+/// Columns of the table; those without a value are left out.
 const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP50,
@@ -59,7 +57,7 @@ const COLUMNS: [Metric; 9] = [
     Metric::Tardiness,
 ];
 
-/// A recorded or a replayed run.
+/// Row of the table: the recorded run, or a simulated one.
 struct WhatifRow {
     policy: String,
     placement: String,
@@ -69,7 +67,7 @@ struct WhatifRow {
     outcome: RunMetrics,
 }
 
-/// `gristmill whatif`.
+/// `gristmill lab whatif`.
 pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     let unusable = |words: String| InputFileError::new(&flags.journal, words);
     let mut journal =
@@ -87,11 +85,7 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
         say!("the policy was changed after the first arrival: what was recorded is not of one policy");
     }
     let rows = rows(registry, flags, &measured)?;
-    match flags.json {
-        true => stdout_json(&as_json(&measured, &rows))?,
-        false => stdout_text(&as_text(&rows))?,
-    }
-    Ok(exit::OK)
+    stdout_result(flags.json, || as_json(&measured, &rows), || as_text(&rows))
 }
 
 /// Returns the recorded run, its own policy in simulation, and all requested combinations.
@@ -127,7 +121,7 @@ fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyh
     Ok(rows)
 }
 
-/// Attributes an error to the flags, the journal, or the policy.
+/// Attributes an error to the flags, the journal or the policy.
 fn judge(path: &Path, error: SimulateError) -> anyhow::Error {
     match error {
         SimulateError::Name { reason } => usage(reason),
@@ -146,7 +140,7 @@ fn outcome(measured: &Measured, jobs: &[SimulatedJob]) -> RunMetrics {
     collector.outcome()
 }
 
-/// The time of the job alone is unknown.
+/// Times of a job. Its time alone is unknown.
 fn times(job: &SimulatedJob, deadline: Option<f64>) -> JobTimes {
     let &SimulatedJob { arrived, started, maps_done, ended, .. } = job;
     JobTimes { arrival: arrived, start: started, maps_done, completion: ended, deadline, alone: None }

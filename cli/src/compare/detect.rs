@@ -38,7 +38,7 @@ pub(super) fn share(flags: &CompareFlags, contenders: usize) -> anyhow::Result<O
     Ok(Some(percent / 100.0))
 }
 
-/// Runs the trial in a temporary directory, and prints what each pair of policies needs.
+/// Runs the trial in a directory that is removed again, and prints the repetitions that each pair of policies needs.
 pub(super) fn trial(
     registry: &Registry,
     workload: &Workload,
@@ -90,8 +90,8 @@ pub(super) fn trial(
     }
     stdout_text(&table(&needs, share, each))?;
     stdout_line(&format!(
-        "So many repetitions show a difference of {} % with a chance of {} %. The spread is that of {} repetitions; with a \
-         chance of {} % the true one is at most that of the last columns. A repetition takes {} s.",
+        "These numbers of repetitions detect a difference of {} % with a probability of {} %. The spread is that of {} \
+         repetitions; with a probability of {} % the true one is at most that of the last columns. A repetition takes {} s.",
         number(100.0 * share),
         number(100.0 * POWER),
         trial.repetitions,

@@ -1,4 +1,4 @@
-//! `gristmill compare`: a workload under several policies on real processes, and the page about it.
+//! `gristmill lab compare`: a workload under several policies on real processes, and the page about it.
 //!
 //! This module has the flags and the terminal; runs, statistics and the page are in the laboratory
 //! (`gristmill_lab::compare`).
@@ -11,6 +11,7 @@ use crate::flags::{ClusterFlags, MasterFlags};
 use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{stdout_json, stdout_line, stdout_text};
+use crate::text_table::table;
 use crate::usage::usage;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_lab::compare::file::{WorkloadFile, read};
@@ -50,7 +51,7 @@ struct CompareFlags {
     #[arg(long, value_name = "POLICY")]
     against: Option<String>,
     /// Directory for the page, the numbers and all runs [default: compare-NAME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, alias = "output", value_name = "DIR")]
     out: Option<PathBuf>,
     /// Continue an interrupted comparison with the runs in the directory
     #[arg(long)]
@@ -122,13 +123,13 @@ pub fn command() -> Command {
         .mut_arg("policy", |flag| {
             flag.value_name("LIST").help_heading("Policies").help(
                 "Policies to compare: NAME or NAME:PARAMETER=VALUE,..., with commas between; \
-                 `gristmill lab sim --list` shows them [needed, unless the settings name one]",
+                 `gristmill lab sim --list` shows them [required unless the settings name one]",
             )
         })
         .mut_arg("placement", |flag| {
             flag.value_name("LIST")
                 .help_heading("Policies")
-                .help("Placements, likewise; every policy runs with each [default: pull]")
+                .help("Placements to compare; every policy runs with each [default: pull]")
         })
         .mut_arg("journal", |flag| flag.hide(true))
         .mut_arg("no_backup", |flag| flag.hide(true))
@@ -140,7 +141,7 @@ pub fn command() -> Command {
         })
 }
 
-/// `gristmill compare WORKLOAD`.
+/// `gristmill lab compare WORKLOAD`.
 pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> anyhow::Result<u8> {
     let flags = CompareFlags::from_arg_matches(typed)?;
     let mut file = read(&flags.workload)?;
@@ -163,9 +164,7 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
     }
     let mut remarks = file.remarks.clone();
     if matches!(options.site, Site::Given(_)) && !file.cluster.is_empty() {
-        remarks.push(
-            "the workload's [cluster] is not used: the given cluster has a shape of its own".to_owned(),
-        );
+        remarks.push("the workload's [cluster] is not used: the given cluster has its own shape".to_owned());
     }
     for remark in remarks.iter().filter(|_| !flags.quiet) {
         say!("{remark}");
@@ -234,7 +233,7 @@ fn print_results(as_json: bool, comparison: &Comparison, page: &Path) -> anyhow:
     Ok(())
 }
 
-/// Refuses a workload whose inputs do not exist.
+/// Refuses a workload with missing inputs.
 fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     // A path on a worker has a colon.
     let local = file.inputs.iter().filter(|(path, _)| !path.contains(':'));
@@ -247,25 +246,17 @@ fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     }
 }
 
-/// Returns the arrival time of each job.
+/// Table of the arrivals of jobs.
 fn arrivals(workload: &Workload) -> anyhow::Result<String> {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["job", "arrival, s", "kind", "arguments"]);
-    for job in workload.draw(0).map_err(CompareError::from)? {
-        let kind = &workload.kinds[job.kind];
-        let arguments = job.arguments.join(" ");
-        table.add_row([
-            (job.index + 1).to_string(),
-            format!("{:.3}", job.arrival),
-            kind.label.clone(),
-            arguments,
-        ]);
-    }
-    Ok(table.lines().map(|line| line.trim_end().to_owned() + "\n").collect())
+    let jobs = workload.draw(0).map_err(CompareError::from)?;
+    let rows = jobs.iter().map(|job| {
+        let label = workload.kinds[job.kind].label.clone();
+        [(job.index + 1).to_string(), format!("{:.3}", job.arrival), label, job.arguments.join(" ")]
+    });
+    Ok(table(&["job", "arrival, s", "kind", "arguments"], rows) + "\n")
 }
 
-/// Prints progress to stderr.
+/// Printer of progress on stderr.
 struct RunPrinter {
     quiet: bool,
     runs: u32,
@@ -283,7 +274,7 @@ impl RunPrinter {
         let all = self.runs;
         match progress {
             Progress::Data => {}
-            Progress::Calibration => say!("measuring what the system takes for tasks"),
+            Progress::Calibration => say!("measuring the overheads of tasks"),
             Progress::WarmUp => say!("warming up"),
             Progress::Isolated => say!("running each job alone"),
             Progress::Begins(contender, repetition, place) => {

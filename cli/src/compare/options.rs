@@ -25,7 +25,7 @@ pub(super) fn options(
     // The journal of each run is written to its directory.
     let settings = Settings { journal: None, ..settings.clone() };
     let cluster = ClusterFlags::from_arg_matches(typed)?;
-    if cluster.journal.is_some() {
+    if cluster.deciders.journal.is_some() {
         return Err(usage("--journal: every run writes its journal into its own directory".to_owned()));
     }
     let site = site(&settings, typed, file, flags.backup)?;
@@ -49,7 +49,7 @@ pub(super) fn options(
     })
 }
 
-/// New clusters, or that of a given master.
+/// Fresh clusters, or the one of a named master.
 fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: bool) -> anyhow::Result<Site> {
     let master = MasterFlags::from_arg_matches(typed)?;
     if master.master.is_none() && master.join.is_none() {
@@ -57,7 +57,7 @@ fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: b
         return Ok(Site::Embedded(ClusterConfig { backups, ..config }));
     }
     if backups {
-        return Err(usage("--backup is for fresh clusters; the given one has backups or not".to_owned()));
+        return Err(usage("--backup is for fresh clusters; the given one has its own setting".to_owned()));
     }
     if let Some(flag) = shape_flags(typed).into_keys().next() {
         return Err(usage(format!("--{flag} is for fresh clusters; the given one has its shape")));
@@ -68,11 +68,11 @@ fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: b
 /// Every policy with every placement.
 fn contenders(settings: &Settings, cluster: &ClusterFlags) -> anyhow::Result<Vec<Contender>> {
     let list = |text: Option<&String>| text.map(|text| split_list(text)).unwrap_or_default();
-    let policies = list(cluster.policy.as_ref().or(settings.policy.as_ref()));
+    let policies = list(cluster.deciders.policy.as_ref().or(settings.policy.as_ref()));
     if policies.is_empty() {
         return Err(usage("name the policies to compare, such as --policy fifo,fair".to_owned()));
     }
-    let mut placements = list(cluster.placement.as_ref().or(settings.placement.as_ref()));
+    let mut placements = list(cluster.deciders.placement.as_ref().or(settings.placement.as_ref()));
     if placements.is_empty() {
         placements.push("pull".to_owned());
     }

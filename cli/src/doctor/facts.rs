@@ -1,17 +1,14 @@
 //! Facts about this machine and the cluster, without a judgement.
 
 use super::DoctorCommand;
-use crate::flags::{JOIN_FILE, WorkerFlags};
+use crate::flags::{JOIN_FILE, WorkerFlags, size};
 use crate::settings::Settings;
-use crate::usage::usage;
 use gristmill_runtime::api::GivenUpWorker;
 use gristmill_runtime::client::{Client, ClientError, HeardCheck};
-use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::Span;
 use gristmill_worker::agent::check::{PROBE, WorkerCheck, fingerprint, wall_ms};
 use gristmill_worker::http::{Endpoint, HttpError, ListenAddress, Phase};
-use gristmill_worker::settings::WorkerSettings;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -100,13 +97,13 @@ impl Unheard {
     }
 }
 
-/// Returns what to do about a known master that does not respond.
+/// Remedy for a known master that does not respond.
 fn remedy(error: &anyhow::Error) -> &'static str {
     let refused =
         |source: &HttpError| matches!(source, HttpError::Unauthorized { .. } | HttpError::Forbidden { .. });
     match error.downcast_ref::<ClientError>() {
         Some(ClientError::Master { source, .. }) if refused(source) => {
-            "take a join line of this master: that of its state folder, or one of `gristmill token new`"
+            "use a join line of this master: that of its state directory, or one of `gristmill cluster token new`"
         }
         // Errors of the line or its file name the next step themselves.
         None => "fix the file with the join line, or name another with --join FILE",
@@ -133,28 +130,25 @@ pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Resu
 }
 
 fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<MachineFacts> {
-    let size = |text: Option<&String>| {
-        text.map(|text| parse_bytes(text)).transpose().map_err(|error| usage(error.to_string()))
-    };
+    let memory = flags.memory.as_ref().or(settings.memory.as_ref());
     let workers = WorkerFlags { workers: flags.workers, ..WorkerFlags::default() };
-    let mut spill_dirs = flags.spill_dir.clone();
+    let mut spill_dirs = flags.disk.spill_dirs(settings)?;
     if spill_dirs.is_empty() {
-        spill_dirs = settings.spill_dir.clone().unwrap_or_else(|| vec![std::env::temp_dir()]);
+        spill_dirs.push(std::env::temp_dir());
     }
     let loopback = ListenAddress::any_port(Ipv4Addr::LOCALHOST.into());
     let addresses = [Some(loopback), flags.listen];
     let deaf =
         addresses.into_iter().flatten().filter_map(|address| Some((address.to_string(), deaf(address)?)));
-    let reserve = size(flags.disk_reserve.as_ref().or(settings.disk_reserve.as_ref()))?;
     Ok(MachineFacts {
         deaf: deaf.collect(),
         memory_bytes: gristmill_worker::machine_memory_bytes(),
         memory_available_bytes: memory_available_bytes(),
-        memory_named_bytes: size(flags.memory.as_ref().or(settings.memory.as_ref()))?,
+        memory_named_bytes: memory.map(|text| size("--memory", text)).transpose()?,
         missing: flags.path.clone().filter(|path| !path.exists()),
         workers: workers.count(settings)?,
         spill_dirs: spill_dirs.into_iter().map(|path| (path.clone(), free(&path))).collect(),
-        reserve_bytes: reserve.unwrap_or(WorkerSettings::DISK_RESERVE.get()),
+        reserve_bytes: flags.disk.reserve(settings)?.get(),
         descriptors: gristmill_worker::descriptors::allowed() as u64,
     })
 }
@@ -180,7 +174,7 @@ fn memory_available_bytes() -> u64 {
     kib.map_or(u64::MAX, |kib| kib * 1024)
 }
 
-/// Returns the free bytes of a directory in which files can be created.
+/// Free bytes of a directory in which a file can be created.
 fn free(folder: &Path) -> Result<u64, String> {
     let probe = || -> io::Result<u64> {
         let file = folder.join(format!("{PROBE}{}", std::process::id()));

@@ -118,7 +118,7 @@ fn judge_cluster(facts: &ClusterFacts, findings: &mut Findings) {
     findings.check(
         facts.workers.is_empty(),
         "the master has no workers: jobs wait".to_owned(),
-        "start one with `gristmill worker`, on another machine with --join FILE",
+        "start one with `gristmill cluster worker`, on another machine with --join FILE",
     );
     for (lost, since) in &facts.given_up {
         let (worker, host, pid, since) = (lost.worker, &lost.host, lost.pid, since.seconds());
@@ -132,11 +132,11 @@ fn judge_cluster(facts: &ClusterFacts, findings: &mut Findings) {
     }
 }
 
-/// Returns the remedy for a process that may hang.
+/// Remedy for a process that may hang.
 fn remedy_of_hanging(host: &str, pid: u32) -> String {
     format!(
         "on {host}, `ps -o stat= -p {pid}` prints T if the process was stopped: then `kill -CONT {pid}`; else its disk or \
-         machine hangs, or `kill -KILL {pid}` and `gristmill worker` starts another in its place"
+         machine hangs, or `kill -KILL {pid}` and `gristmill cluster worker` starts another in its place"
     )
 }
 
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Returns the report of the second worker.
+    /// Report of the second worker.
     fn said(facts: &mut Facts) -> &mut (WorkerCheck, i64) {
         there(facts).workers[1].check.as_mut().unwrap()
     }

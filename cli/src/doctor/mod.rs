@@ -1,11 +1,11 @@
-//! `gristmill doctor`: problems of this machine and of the cluster, and a remedy for each.
+//! `gristmill cluster doctor`: problems of this machine and of the cluster, and what to do about each.
 //!
 //! `facts` collects, `judge` decides and is pure.
 
 mod facts;
 mod judge;
 
-use crate::flags::MasterFlags;
+use crate::flags::{DiskFlags, MasterFlags};
 use crate::settings::Settings;
 use crate::terminal::{stdout_json, stdout_line};
 use clap::Args;
@@ -22,20 +22,12 @@ use std::path::PathBuf;
 /// builds, clocks, routes between all of them, and that they see a path.
 #[derive(Args)]
 pub struct DoctorCommand {
-    #[command(flatten)]
-    master: MasterFlags,
     /// Worker processes for this machine [default: one for each core]
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// Memory for workers of this machine [default: that of the settings]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// Directory for what does not fit in memory; several allowed [default: the system's temporary directory]
-    #[arg(long, value_name = "DIR")]
-    spill_dir: Vec<PathBuf>,
-    /// Disk space that spills leave free in each such directory's file system [default: 1GiB]
-    #[arg(long, value_name = "SIZE")]
-    disk_reserve: Option<String>,
     /// An address to listen on here, with or without ports: 192.0.2.1:7100-7119
     #[arg(long, value_name = "ADDR[:PORT-PORT]")]
     listen: Option<ListenAddress>,
@@ -45,9 +37,13 @@ pub struct DoctorCommand {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    disk: DiskFlags,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
-/// `gristmill doctor`.
+/// `gristmill cluster doctor`.
 pub fn doctor(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<u8> {
     let facts = facts::gather(settings, flags)?;
     let findings = judge::judge(&facts);

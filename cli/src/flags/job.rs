@@ -1,8 +1,9 @@
 //! Flags of a job, and the options that result from them and the settings file.
 
+use super::above_zero;
 use crate::settings::Settings;
 use crate::usage::usage;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use gristmill_runtime::api::{BAD_RECORDS_MAX, ExactWork};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_runtime::submit::JobOptions;
@@ -13,14 +14,14 @@ use gristmill_worker::output::PartFormat;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Flags for the execution of a job.
+/// Flags of a job.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Job")]
 pub struct JobFlags {
     /// Output directory, or a prefix in an object store (s3://bucket/prefix); it must be empty or not exist
     #[arg(short, long, global = true, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace an existing output of a job, and the files of --trace and --narrate-html
+    /// Replace an existing output of a job, and the file of --trace
     #[arg(long, global = true)]
     pub overwrite: bool,
     /// Continue a program of several jobs after a failure: finished rounds in --output are not run again
@@ -55,7 +56,7 @@ pub struct JobFlags {
     #[command(flatten)]
     pub rank: RankFlags,
     /// Attempts of a task before the job fails
-    #[arg(long, global = true, value_name = "N", default_value_t = 4, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 4, value_parser = value_parser!(u32).range(1..), hide_short_help = true)]
     pub attempts: u32,
     /// Do not wait until the output is on disk
     #[arg(long, global = true, hide_short_help = true)]
@@ -67,10 +68,10 @@ pub struct JobFlags {
     #[arg(long, global = true, value_name = "N", default_value_t = 200, hide_short_help = true)]
     pub max_expansion: u32,
     /// Bad input records that may be skipped; `_BAD_RECORDS` in the output directory lists them
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = value_parser!(u64).range(..=BAD_RECORDS_MAX), hide_short_help = true)]
     pub skip_bad_records: u64,
     /// Seconds without a record after which user code is treated as hanging
-    #[arg(long, global = true, value_name = "S", default_value_t = 600.0, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "S", default_value_t = 600.0, value_parser = seconds, hide_short_help = true)]
     pub hang_after: f64,
     #[command(flatten)]
     pub report: ReportFlags,
@@ -80,12 +81,12 @@ pub struct JobFlags {
     pub serve: Option<ListenAddress>,
 }
 
-/// Format of columnar tables.
+/// Formats of tables.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum OutputFormat {
-    /// As Apache Parquet, compressed by snappy
+    /// Apache Parquet, compressed by snappy
     Parquet,
-    /// As Apache Arrow
+    /// Apache Arrow
     Arrow,
 }
 
@@ -101,13 +102,13 @@ impl From<OutputFormat> for PartFormat {
 /// Compression of parts.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum CompressOutput {
-    /// With gzip, as its own level 6 does
+    /// gzip, level 6
     Gzip,
-    /// With Zstandard, as its own level 3 does
+    /// Zstandard, level 3
     Zstd,
-    /// With bzip2, as its own level 9 does
+    /// bzip2, level 9
     Bzip2,
-    /// No compression, whatever the job sets
+    /// No compression, even if the job sets one
     None,
 }
 
@@ -122,11 +123,11 @@ impl From<CompressOutput> for Compression {
     }
 }
 
-/// Flags for policies and estimators.
+/// Input of policies and estimators.
 #[derive(Args, Clone, Debug)]
 pub struct RankFlags {
     /// Weight compared with other jobs, for the policies `fair`, `gristmill`, `ps` and `k-lps`
-    #[arg(long, global = true, value_name = "W", default_value_t = 1.0, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "W", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     pub weight: f64,
     /// Pool for the policy `fair` [default: a pool of its own]
     #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
@@ -153,7 +154,7 @@ pub struct RankFlags {
     pub exact: Option<PathBuf>,
 }
 
-/// Flags for reports of the job.
+/// Output about the job.
 #[derive(Args, Clone, Debug)]
 pub struct ReportFlags {
     /// Print the report as JSON on stdout
@@ -168,8 +169,7 @@ pub struct ReportFlags {
 }
 
 impl JobFlags {
-    /// True if files about the job replace existing ones: always where rounds are resumed, since the files
-    /// are of the same rounds.
+    /// True if a trace replaces an existing file: with `--resume` that is the one of the same rounds.
     pub fn replaces_files(&self) -> bool {
         self.overwrite || self.resume
     }
@@ -208,38 +208,25 @@ impl JobFlags {
         Ok(options)
     }
 
-    /// Refuses invalid numbers.
+    /// Refuses numbers that are out of range.
     fn check_numbers(&self, reduces: Option<u32>) -> anyhow::Result<()> {
         if reduces == Some(0) {
-            return Err(usage(
-                "--reduces must be at least 1; a job without reduces needs no flag for that".to_owned(),
-            ));
+            return Err(usage("--reduces must be at least 1".to_owned()));
         }
         if reduces.is_some_and(|reduces| REDUCES_MAX < reduces) {
             return Err(usage(format!("--reduces is more than {REDUCES_MAX}")));
-        }
-        if self.attempts == 0 {
-            return Err(usage("--attempts must be at least 1".to_owned()));
-        }
-        if BAD_RECORDS_MAX < self.skip_bad_records {
-            return Err(usage(format!("--skip-bad-records is more than {BAD_RECORDS_MAX}")));
-        }
-        let weight = self.rank.weight;
-        if !(weight.is_finite() && 0.0 < weight) {
-            return Err(usage(format!("--weight {weight} is not a number above 0")));
-        }
-        if !(0.1..=1e6).contains(&self.hang_after) {
-            return Err(usage(format!(
-                "--hang-after {} must be from 0.1 to 1000000 seconds",
-                self.hang_after
-            )));
         }
         Ok(())
     }
 }
 
-/// Splits a comma-separated list of column names. A backslash escapes a comma or a backslash; before any
-/// other character it is a backslash.
+/// Reads a number of seconds from 0.1 to 1,000,000.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.1..=1e6).contains(seconds));
+    seconds.ok_or_else(|| "it must be from 0.1 to 1000000 seconds".to_owned())
+}
+
+/// Splits a list of columns at commas. A backslash escapes a comma or a backslash.
 fn columns(names: &str) -> Vec<String> {
     let (mut columns, mut name) = (Vec::new(), String::new());
     let mut characters = names.chars().peekable();
@@ -255,7 +242,7 @@ fn columns(names: &str) -> Vec<String> {
     columns
 }
 
-/// Parses the size of a flag, bytes; at least one.
+/// Reads a size behind a flag, bytes; at least one.
 ///
 /// # Errors
 /// An invalid size.
@@ -271,11 +258,11 @@ pub fn size(flag: &str, text: &str) -> anyhow::Result<u64> {
 fn deadline(text: &str) -> anyhow::Result<Duration> {
     let wrong = |reason: &str| usage(format!("--deadline {text}: {reason}"));
     if text.starts_with('-') {
-        return Err(wrong("a deadline cannot lie in the past"));
+        return Err(wrong("a deadline cannot be in the past"));
     }
     let span: Span = text.parse().map_err(|error| wrong(&format!("{error}")))?;
     match span {
-        Span(0) => Err(wrong("no job ends in no time")),
+        Span(0) => Err(wrong("it must be above 0")),
         Span(ns) => Ok(Duration::from_nanos(ns)),
     }
 }

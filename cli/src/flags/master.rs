@@ -1,4 +1,4 @@
-//! Flags that select a master and the route to it, and those of a listener beyond this machine.
+//! Flags of the address of a master, and of a listener beyond this machine.
 
 use crate::settings::Settings;
 use crate::trusted::{self, Closed, TrustError};
@@ -11,14 +11,13 @@ use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Variable with the state directory. It is read here and not by the parser of flags, which would treat it as
-/// an argument in usage messages.
+/// Variable with the state directory. It is read here and not by clap, which would show it in usage lines.
 const STATE_VARIABLE: &str = "GRISTMILL_STATE";
 
 /// Name of the file with the join line in the state directory.
 pub const JOIN_FILE: &str = "join";
 
-/// Flags that select a master.
+/// Address of a master.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Master")]
 pub struct MasterFlags {
@@ -36,7 +35,7 @@ pub struct MasterFlags {
     pub plaintext: PlaintextFlag,
 }
 
-/// Permission for plain HTTP.
+/// Permission to use plain HTTP.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlaintextFlag {
     /// Use plain HTTP on the network: everyone on the route can read all data
@@ -48,7 +47,7 @@ impl MasterFlags {
     /// Returns the state directory.
     ///
     /// # Errors
-    /// No directory is given and there is no home directory for it.
+    /// No directory was named and no home directory is known.
     pub fn state_dir(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
         let of_variable =
             || std::env::var_os(STATE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
@@ -65,7 +64,7 @@ impl MasterFlags {
     /// Returns the master's address and secret.
     ///
     /// # Errors
-    /// No join line in the expected place.
+    /// A missing or invalid join line.
     pub fn join_line(&self, settings: &Settings) -> anyhow::Result<JoinLine> {
         let text = match &self.join {
             Some(path) if path.as_os_str() == "-" => {
@@ -88,11 +87,11 @@ impl MasterFlags {
     }
 }
 
-/// Returns the join line of the master that was started in this state directory.
+/// Reads the join line of the master that was started in this state directory.
 fn own_join(path: &Path) -> anyhow::Result<String> {
     trusted::read(path, Closed::Altogether).map_err(|error| match error {
         TrustError::Io { path, source } => usage(format!(
-            "no master is known: could not read the join line in {} ({source}); start one with `gristmill master`, or \
+            "no master is known: could not read the join line in {} ({source}); start one with `gristmill cluster master`, or \
              name the file with its join line with --join FILE",
             path.display()
         )),
@@ -100,12 +99,12 @@ fn own_join(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// Returns an error with the remedy for a given file that cannot be read.
+/// Error of a named file that cannot be read.
 fn named_join(error: TrustError, typed: &Path) -> anyhow::Error {
     match error {
         TrustError::Io { source, .. } if source.kind() == ErrorKind::NotFound => usage(format!(
-            "could not read the join line: there is no file {}; where the master runs, `gristmill token new work --output \
-             FILE` writes one for workers (view and submit for people): bring it here, closed to others (chmod 600)",
+            "could not read the join line: {} does not exist; where the master runs, `gristmill cluster token new work --output \
+             FILE` writes one for workers (view and submit for people): copy it here with mode 0600",
             typed.display()
         )),
         TrustError::Io { path, source } => {
@@ -131,7 +130,7 @@ pub struct ShipFlags {
 }
 
 impl ShipFlags {
-    /// Returns the limits of shipped programs, or `None` if none are accepted.
+    /// Limits of programs; `None` if they are not accepted.
     ///
     /// # Errors
     /// An invalid size.
@@ -144,7 +143,7 @@ impl ShipFlags {
     }
 }
 
-/// Flags of a listener beyond this machine.
+/// Permissions of a listener beyond this machine.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Listening")]
 pub struct ListenFlags {
@@ -157,7 +156,7 @@ pub struct ListenFlags {
 }
 
 impl ListenFlags {
-    /// Converts the flags to permissions.
+    /// Returns the permissions.
     pub fn permissions(&self, plaintext: &PlaintextFlag) -> Permissions {
         Permissions {
             insecure_plaintext: plaintext.insecure_plaintext,

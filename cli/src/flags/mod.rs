@@ -1,7 +1,7 @@
-//! Flags that several commands share, and their combination with the settings file.
+//! Flags that several commands share, and their meaning together with the settings file.
 //!
-//! The structs have the command line, their methods the resulting values. This file is about an embedded
-//! cluster; workers, jobs and masters have files of their own.
+//! The structs hold the flags as typed, their methods return what they mean. Those of an embedded cluster are here; those
+//! of workers, jobs and masters are in files of their own.
 
 mod job;
 mod master;
@@ -9,7 +9,7 @@ mod worker;
 
 pub use job::{JobFlags, size};
 pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags};
-pub use worker::WorkerFlags;
+pub use worker::{DiskFlags, WorkerFlags};
 
 use crate::settings::Settings;
 use crate::usage::usage;
@@ -23,6 +23,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// Reads a finite number above 0.
+///
+/// # Errors
+/// Any other text.
+pub fn above_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "it must be a number above 0".to_owned())
+}
+
 /// Size of an embedded cluster.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Cluster")]
@@ -33,13 +42,21 @@ pub struct ClusterFlags {
     /// processes]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Policy for slots: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: gristmill]
+    #[command(flatten)]
+    pub deciders: DeciderFlags,
+}
+
+/// Deciders of a master, and the record of their decisions.
+#[derive(Args, Clone, Debug)]
+pub struct DeciderFlags {
+    /// Which job gets a slot: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: gristmill; fair
+    /// for a master with --pools]
     #[arg(long, global = true, value_name = "POLICY")]
     pub policy: Option<String>,
     /// Placement of tasks: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them [default: pull]
     #[arg(long, global = true, value_name = "PLACEMENT", hide_short_help = true)]
     pub placement: Option<String>,
-    /// Estimator of job sizes; `gristmill lab sim --list` shows them [default: history]
+    /// Estimator of job sizes for policies; `gristmill lab sim --list` shows all [default: history]
     #[arg(long, global = true, value_name = "ESTIMATOR", hide_short_help = true)]
     pub estimator: Option<String>,
     /// Record every decision of the master, for `lab replay` and `lab whatif`; the file must not exist
@@ -50,7 +67,52 @@ pub struct ClusterFlags {
     pub no_backup: bool,
 }
 
-/// Distribution of slots over worker processes, if no flag sets it.
+/// Policy unless another one is named. `benches/results` has the comparison that it won.
+const DEFAULT_POLICY: &str = "gristmill";
+
+/// Policy of a master with pools unless another one is named: it shares slots by pool.
+const DEFAULT_POLICY_OF_POOLS: &str = "fair";
+
+/// Estimator unless another one is named, of real clusters and simulated ones.
+pub const DEFAULT_ESTIMATOR: &str = "history";
+
+impl DeciderFlags {
+    /// Returns the deciders of the flags, else of the settings, else the defaults of a master with or without pools.
+    pub fn names(&self, settings: &Settings, has_pools: bool) -> DeciderNames {
+        let name = |flag: &Option<String>, setting: &Option<String>, default: &str| {
+            flag.as_ref().or(setting.as_ref()).map_or_else(|| default.to_owned(), String::clone)
+        };
+        let policy = if has_pools { DEFAULT_POLICY_OF_POOLS } else { DEFAULT_POLICY };
+        DeciderNames {
+            policy: name(&self.policy, &settings.policy, policy),
+            placement: name(&self.placement, &settings.placement, "pull"),
+            estimator: name(&self.estimator, &settings.estimator, DEFAULT_ESTIMATOR),
+        }
+    }
+
+    /// True if slow tasks get a second attempt.
+    pub fn backups(&self, settings: &Settings) -> bool {
+        !(self.no_backup || settings.no_backup.unwrap_or(false))
+    }
+
+    /// Returns the path of the journal, if one is to be written.
+    ///
+    /// # Errors
+    /// A file that exists, or a directory that does not.
+    pub fn journal(&self, settings: &Settings) -> anyhow::Result<Option<PathBuf>> {
+        let path = self.journal.as_ref().or(settings.journal.as_ref()).cloned();
+        let wrong = |path: &Path, reason: &str| Err(usage(format!("--journal {}: {reason}", path.display())));
+        match path.as_deref() {
+            Some(path) if path.exists() => wrong(path, "that file exists already"),
+            Some(path) if !std::path::absolute(path)?.parent().is_some_and(Path::is_dir) => {
+                wrong(path, "its parent directory does not exist")
+            }
+            _ => Ok(path),
+        }
+    }
+}
+
+/// Default distribution of slots over worker processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spread {
     /// A process for each slot: user code may crash its process.
@@ -73,47 +135,18 @@ impl ClusterFlags {
         let memory = memory(self.memory.as_ref().or(settings.memory.as_ref()), 1)?;
         Ok(ClusterConfig {
             workers: workers.workers(settings, Bytes(memory / u64::from(count)))?,
-            deciders: DeciderNames {
-                policy: policy(self.policy.as_ref(), settings, false),
-                placement: placement(self.placement.as_ref(), settings),
-                estimator: estimator(self.estimator.as_ref(), settings),
-            },
+            deciders: self.deciders.names(settings, false),
             pools: pools(None, settings)?,
-            journal: journal(self.journal.as_ref(), settings)?,
-            backups: !(self.no_backup || settings.no_backup.unwrap_or(false)),
+            journal: self.deciders.journal(settings)?,
+            backups: self.deciders.backups(settings),
         })
     }
 }
 
-/// Default policy. `benches/results` has the comparison that supports it.
-const DEFAULT_POLICY: &str = "gristmill";
-
-/// Default policy if pools are named: it shares by them.
-const DEFAULT_POLICY_OF_POOLS: &str = "fair";
-
-/// Returns the policy of a flag or the settings, or the default of a master with or without `pools`.
-pub fn policy(flag: Option<&String>, settings: &Settings, pools: bool) -> String {
-    let default = if pools { DEFAULT_POLICY_OF_POOLS } else { DEFAULT_POLICY };
-    flag.or(settings.policy.as_ref()).cloned().unwrap_or_else(|| default.to_owned())
-}
-
-/// The placement of a flag or the settings, or the default.
-pub fn placement(flag: Option<&String>, settings: &Settings) -> String {
-    flag.or(settings.placement.as_ref()).cloned().unwrap_or_else(|| "pull".to_owned())
-}
-
-/// Default estimator, on real clusters and simulated ones.
-pub const DEFAULT_ESTIMATOR: &str = "history";
-
-/// The estimator of a flag or the settings, or the default.
-pub fn estimator(flag: Option<&String>, settings: &Settings) -> String {
-    flag.or(settings.estimator.as_ref()).cloned().unwrap_or_else(|| DEFAULT_ESTIMATOR.to_owned())
-}
-
-/// Returns pools and their weights, from the flag or the settings; empty if any pool is accepted.
+/// Pools and their weights, of the flag or the settings; if empty, any pool is accepted.
 ///
 /// # Errors
-/// An invalid pool or weight.
+/// An invalid name or weight.
 pub fn pools(flag: Option<&str>, settings: &Settings) -> anyhow::Result<BTreeMap<String, f64>> {
     let Some(text) = flag else { return check_pools(settings.pools.clone().unwrap_or_default()) };
     let mut pools = BTreeMap::new();
@@ -138,24 +171,8 @@ fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, 
     Ok(pools)
 }
 
-/// Returns the path of the journal, if any.
-///
-/// # Errors
-/// A file that exists, or a directory that does not.
-pub fn journal(flag: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<Option<PathBuf>> {
-    let path = flag.or(settings.journal.as_ref()).cloned();
-    let wrong = |path: &Path, reason: &str| Err(usage(format!("--journal {}: {reason}", path.display())));
-    match path.as_deref() {
-        Some(path) if path.exists() => wrong(path, "that file exists already"),
-        Some(path) if !std::path::absolute(path)?.parent().is_some_and(Path::is_dir) => {
-            wrong(path, "its parent directory does not exist")
-        }
-        _ => Ok(path),
-    }
-}
-
-/// Returns the memory of all workers together, in bytes: the given memory of one times their number, or a
-/// share of the machine's memory. Other programs of this user see the share as taken until this process ends.
+/// Memory of all workers together, bytes: `named` times `of_each`, or a share of the machine's. Other programs of this
+/// user consider it until this process ends.
 ///
 /// # Errors
 /// An invalid size, or less than 16 MiB.
@@ -168,7 +185,7 @@ pub fn memory(named: Option<&String>, of_each: u32) -> anyhow::Result<u64> {
         };
     let share = MemoryShare::take(named.map(bytes).transpose()?);
     let bytes = share.bytes;
-    // The function is called once.
+    // It is called once.
     let _ = TAKEN.set(share);
     Ok(bytes)
 }

@@ -1,7 +1,6 @@
-//! Flags for worker processes, shared by `run`, which starts its own workers, and by `worker`.
+//! Flags of worker processes, shared by `run`, which starts its own, and by `worker`.
 //!
-//! Each of the two has its own flag for memory. `gristmill_worker::settings` has the effects of these
-//! settings.
+//! The two read their memory in different ways. The meaning of the settings is in `gristmill_worker::settings`.
 
 use crate::settings::{Settings, SpeedSetting};
 use crate::usage::usage;
@@ -60,29 +59,72 @@ pub struct WorkerFlags {
     /// Limit each worker's shuffle, in and out: 50MB/s, 64MiB/s, 400Mbit/s
     #[arg(long, global = true, value_name = "RATE", hide_short_help = true)]
     pub nic_rate: Option<String>,
+    #[command(flatten)]
+    pub disk: DiskFlags,
+    /// Transport of segments [default: auto]
+    #[arg(long, global = true, value_parser = shuffles(), hide_short_help = true)]
+    pub shuffle: Option<Shuffle>,
+}
+
+/// Disks of workers, as typed.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DiskFlags {
     /// Directory for what does not fit in memory; several allowed [default: the system's temporary directory]
     #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
     pub spill_dir: Vec<PathBuf>,
     /// Disk space that spills leave free in the file system of each spill directory [default: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", hide_short_help = true)]
     pub disk_reserve: Option<String>,
-    /// Transfer of segments between workers [default: auto]
-    #[arg(long, global = true, value_parser = shuffles(), hide_short_help = true)]
-    pub shuffle: Option<Shuffle>,
+}
+
+impl DiskFlags {
+    /// Returns the named spill directories, which must be different ones under all names.
+    ///
+    /// # Errors
+    /// One directory under two names.
+    pub fn spill_dirs(&self, settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
+        let named = match &self.spill_dir[..] {
+            [] => settings.spill_dir.clone().unwrap_or_default(),
+            named => named.to_vec(),
+        };
+        let mut seen: Vec<(PathBuf, &Path)> = Vec::with_capacity(named.len());
+        for path in &named {
+            // A missing one is refused when it is used.
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if let Some((_, before)) = seen.iter().find(|(other, _)| *other == real) {
+                let (before, path) = (before.display(), path.display());
+                return Err(usage(format!(
+                    "--spill-dir {path} is the same directory as {before}: name each directory once"
+                )));
+            }
+            seen.push((real, path));
+        }
+        Ok(named)
+    }
+
+    /// Returns the space that stays free.
+    ///
+    /// # Errors
+    /// An invalid size.
+    pub fn reserve(&self, settings: &Settings) -> anyhow::Result<Bytes> {
+        let named = self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref());
+        let wrong = |error| usage(format!("--disk-reserve: {error}"));
+        named.map_or(Ok(WorkerSettings::DISK_RESERVE), |text| parse_bytes(text).map(Bytes).map_err(wrong))
+    }
 }
 
 /// Parser of the values of `--shuffle`.
 fn shuffles() -> impl TypedValueParser<Value = Shuffle> {
-    let auto = "Those of another worker over HTTP; a worker's own are read where they lie";
+    let auto = "HTTP for those of other workers; a worker reads its own in place";
     let values = [
         PossibleValue::new("auto").help(auto),
-        PossibleValue::new("http").help("All over HTTP, also a worker's own"),
+        PossibleValue::new("http").help("HTTP for all, also a worker's own"),
     ];
     PossibleValuesParser::new(values).map(|text| if text == "http" { Shuffle::Http } else { Shuffle::Auto })
 }
 
 impl WorkerFlags {
-    /// Returns the number of workers.
+    /// Number of workers.
     ///
     /// # Errors
     /// None, or too many.
@@ -93,7 +135,7 @@ impl WorkerFlags {
         }
     }
 
-    /// Returns one process with a slot for each core, unless a flag per worker is set.
+    /// One process with a slot for each core, unless a flag or setting of each worker is set.
     #[must_use]
     pub fn together(&self, settings: &Settings) -> Self {
         let numbers = [self.workers, self.slots, self.map_slots, self.reduce_slots];
@@ -110,7 +152,7 @@ impl WorkerFlags {
         }
     }
 
-    /// Returns the settings of workers with this much memory each.
+    /// Settings of workers that have this memory each.
     ///
     /// # Errors
     /// Invalid numbers.
@@ -121,11 +163,7 @@ impl WorkerFlags {
         let rate = self.nic_rate.as_ref().or(settings.nic_rate.as_ref());
         let rate = rate.map(|text| parse_rate(text).map_err(|error| usage(format!("--nic-rate: {error}"))));
         let nic_bytes_per_second = rate.transpose()?;
-        let spill_dirs = spill_dirs(&self.spill_dir, settings)?;
-        let reserve = self.disk_reserve.as_ref().or(settings.disk_reserve.as_ref());
-        let reserve = reserve.map(|text| {
-            parse_bytes(text).map(Bytes).map_err(|error| usage(format!("--disk-reserve: {error}")))
-        });
+        let spill_dirs = self.disk.spill_dirs(settings)?;
         let watched = self.slow.as_deref().and_then(parse_watched);
         let watched = watched.map(|takes| WatchedJob { takes, slots: count.saturating_mul(slots.total()) });
         let slow = self.slow.as_deref().filter(|_| watched.is_none()).map(parse_slow).transpose()?;
@@ -135,7 +173,7 @@ impl WorkerFlags {
             slow: slow.unwrap_or(1.0),
             watched,
             nic_bytes_per_second,
-            disk_reserve: reserve.transpose()?.unwrap_or(WorkerSettings::DISK_RESERVE),
+            disk_reserve: self.disk.reserve(settings)?,
             shuffle: self.shuffle.or(settings.shuffle).unwrap_or_default(),
             ..WorkerSettings::new(slots, memory)
         };
@@ -160,7 +198,7 @@ impl WorkerFlags {
         Ok(speeds)
     }
 
-    /// Returns the slots. A flag overrides the file's other kind of slots.
+    /// Slots of a worker. Typed slots hide the other kind of slots in the file.
     fn slots(&self, settings: &Settings) -> anyhow::Result<SlotCounts> {
         let typed_pools = self.map_slots.is_some() || self.reduce_slots.is_some();
         let (slots, map, reduce) = match (self.slots, typed_pools) {
@@ -183,7 +221,7 @@ impl WorkerFlags {
                 Ok(SlotCounts::Pools { map, reduce })
             }
             (Some(_), _, _) => Err(usage(
-                "slots are either for both kinds, with --slots, or apart, with --map-slots and --reduce-slots"
+                "slots are either shared, with --slots, or separate, with --map-slots and --reduce-slots"
                     .to_owned(),
             )),
             (None, Some(_), None) => Err(usage("--map-slots needs --reduce-slots too".to_owned())),
@@ -197,7 +235,7 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Parses a factor: `5x`, or `5`.
+/// Reads a factor: `5x`, or `5`.
 fn parse_slow(text: &str) -> anyhow::Result<f64> {
     let times = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>().ok();
     match times.filter(|times| (1.0..=SLOW_MAX).contains(times)) {
@@ -208,7 +246,7 @@ fn parse_slow(text: &str) -> anyhow::Result<f64> {
     }
 }
 
-/// Parses the time that a job is to take: `30s`, always with a unit.
+/// Reads the target time of a job: `30s`, always with a unit.
 fn parse_watched(text: &str) -> Option<Duration> {
     let span = text.parse::<Span>().ok().filter(|span| 0 < span.0 && *span <= WATCHED_MAX);
     span.map(|span| Duration::from_nanos(span.0))
@@ -223,27 +261,6 @@ fn parse_speeds(text: &str) -> anyhow::Result<Vec<f64>> {
         })
     };
     text.split(',').map(parse).collect()
-}
-
-/// Returns the given directories for spills, which must be different ones, whatever their names.
-fn spill_dirs(named: &[PathBuf], settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
-    let named = match named {
-        [] => settings.spill_dir.clone().unwrap_or_default(),
-        named => named.to_vec(),
-    };
-    let mut seen: Vec<(PathBuf, &Path)> = Vec::with_capacity(named.len());
-    for path in &named {
-        // A directory that does not exist is refused when it is used.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if let Some((_, before)) = seen.iter().find(|(other, _)| *other == real) {
-            let (before, path) = (before.display(), path.display());
-            return Err(usage(format!(
-                "--spill-dir {path} is the same directory as {before}: name each directory once"
-            )));
-        }
-        seen.push((real, path));
-    }
-    Ok(named)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Facts about an ended job: its trace, and the records of its attempts.
+//! Facts about a job that has ended: its trace, and the pairs that its attempts have kept.
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
 use gristmill_runtime::deciders::DeciderNames;
@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// Maximum bytes of a part that are shown.
+/// Bytes of a part that a story shows.
 const PART_BYTES_MAX: u64 = 256 << 10;
 
-/// All facts for a story.
+/// Input of a story.
 pub struct Facts {
     pub trace: JobTrace,
-    /// Indices in the trace of the attempts that count, by task.
+    /// Positions of the winning attempts in the trace.
     winners: BTreeMap<(TaskKind, u32), usize>,
-    /// Records of the winning attempts of maps, by map.
+    /// Pairs of the winning attempts of maps, by map.
     pub maps: BTreeMap<u32, MapStory>,
     /// The same of reduces, by partition.
     pub reduces: BTreeMap<u32, ReduceStory>,
@@ -66,7 +66,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Creates the facts of a job without records.
+    /// Facts about a job without kept pairs.
     pub fn new(trace: JobTrace, deciders: DeciderNames) -> Self {
         let winners = winners(&trace);
         Self { trace, winners, maps: BTreeMap::new(), reduces: BTreeMap::new(), parts: Vec::new(), deciders }
@@ -77,7 +77,7 @@ impl Facts {
         ns.saturating_sub(self.trace.status.arrived_ns)
     }
 
-    /// Returns the attempt of a task that counts, if any.
+    /// Returns the winning attempt of a task, if any.
     pub fn winner(&self, kind: TaskKind, index: u32) -> Option<&AttemptRecord> {
         self.winners.get(&(kind, index)).and_then(|&at| self.trace.attempts.get(at))
     }
@@ -104,7 +104,7 @@ impl Facts {
         self.maps.get(&map).map(|story| story.segments.iter().map(|(partition, _)| *partition).collect())
     }
 
-    /// Returns what this reducer wrote between two positions of its part.
+    /// Output of this reducer between two offsets of its part.
     pub fn written(&self, partition: u32, from: u64, until: u64) -> Option<&[u8]> {
         self.parts.get(partition as usize)?.bytes.get(from as usize..until as usize)
     }

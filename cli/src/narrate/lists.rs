@@ -40,7 +40,7 @@ pub fn table(head: &[&'static str], mut rows: Vec<Vec<String>>, omitted: u64) ->
     [Some(table), left_out(more, omitted)].into_iter().flatten().collect()
 }
 
-/// Returns the first of many short items, with the same remark.
+/// The first of many short items, and a remark if that is not all.
 pub fn row(mut items: Vec<String>, omitted: u64) -> Vec<StepBlock> {
     let more = items.len().saturating_sub(SHOWN_MAX) as u64;
     items.truncate(SHOWN_MAX);

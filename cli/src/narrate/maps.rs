@@ -1,5 +1,4 @@
-//! Steps of a map: its records, its pairs, the combiner's result, and the destination of each with the
-//! reason.
+//! Steps of maps: records, pairs, the combiner's output, the partition of each pair and the reason.
 
 use super::facts::Facts;
 use super::lists::{count, lines, named, row, table, values};
@@ -9,7 +8,7 @@ use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{MapStory, PartitionRule, PlacedPair};
 use std::collections::BTreeMap;
 
-/// Returns the step of a map's end. If `first`, it explains what all maps have in common.
+/// Step of a map's end; with `first`, it explains the rules that hold for all maps.
 pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let map = record.attempt.task.index;
     let ended_ns = record.ended_ns.unwrap_or(record.launched_ns);
@@ -37,11 +36,10 @@ pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
         0 => format!("map-{map} has ended after {ran}"),
         _ => format!("map-{map} has ended after {ran}: {}", count(emitted, "pair", "pairs")),
     };
-    let about = vec![record.attempt.file_name()];
-    Step { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, blocks, about }
+    Step { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, blocks }
 }
 
-/// Returns the side inputs of all maps of a worker.
+/// Side inputs, which all maps of a worker share.
 fn sides(facts: &Facts, record: &AttemptRecord, story: &MapStory) -> Vec<StepBlock> {
     if story.sides.is_empty() {
         return Vec::new();
@@ -68,7 +66,7 @@ fn sides(facts: &Facts, record: &AttemptRecord, story: &MapStory) -> Vec<StepBlo
     blocks
 }
 
-/// Returns the part that a map of a job without reduces wrote.
+/// Output of a map of a job without reduces.
 fn part(facts: &Facts, map: u32) -> Vec<StepBlock> {
     let shown = facts.parts.get(map as usize).map(|part| lines(&part.bytes)).unwrap_or_default();
     if shown.is_empty() {
@@ -96,7 +94,7 @@ fn emitted(story: &MapStory) -> Vec<StepBlock> {
     blocks
 }
 
-/// Returns the runs that were spilled to disk.
+/// Runs that were spilled.
 fn spills(record: &AttemptRecord) -> Option<StepBlock> {
     let report = record.report.as_ref().filter(|report| 0 < report.spills)?;
     Some(StepBlock::words(format!(
@@ -168,7 +166,7 @@ fn values_by_key(story: &MapStory) -> BTreeMap<u64, Vec<&str>> {
     values
 }
 
-/// Describes the choice of a partition.
+/// Rule that chooses the partition.
 fn rule(story: &MapStory) -> String {
     let partitions = story.partitions;
     match &story.rule {
@@ -198,7 +196,7 @@ fn segments(record: &AttemptRecord, story: &MapStory) -> Option<StepBlock> {
         .map(|(partition, bytes)| format!("{} for partition {partition}", Bytes(*bytes)))
         .collect();
     if sizes.is_empty() {
-        return Some(StepBlock::words("It put out no pairs, so nobody has to fetch anything of it."));
+        return Some(StepBlock::words("It emitted no pairs, so nothing has to be fetched from it."));
     }
     Some(StepBlock::words(format!(
         "The pairs of one partition are a segment: {}. They stay at {} until the workers that gather these partitions \

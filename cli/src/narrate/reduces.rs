@@ -1,4 +1,4 @@
-//! Steps of a reduce: its segments, the order in which it read them, its groups and its output.
+//! Steps of reduces: segments, the order in which they were read, groups and output.
 
 use super::facts::Facts;
 use super::lists::{count, lines, row, table, values};
@@ -7,7 +7,7 @@ use gristmill_runtime::api::AttemptRecord;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{GroupTold, ReduceStory};
 
-/// Returns the step of a reduce's end.
+/// Step of a reduce's end.
 pub fn ended(facts: &Facts, record: &AttemptRecord) -> Step {
     let partition = record.attempt.task.index;
     let ended_ns = record.ended_ns.unwrap_or(record.launched_ns);
@@ -23,7 +23,6 @@ pub fn ended(facts: &Facts, record: &AttemptRecord) -> Step {
         kind: StepKind::Reduce,
         title: format!("reduce-{partition} has ended after {ran}: {}", count(groups, "group", "groups")),
         blocks,
-        about: vec![record.attempt.file_name()],
     }
 }
 
@@ -87,7 +86,7 @@ fn groups(facts: &Facts, partition: u32, story: &ReduceStory) -> Vec<StepBlock> 
     blocks
 }
 
-/// Returns what the reducer wrote for a group.
+/// Output of the reducer for a group.
 fn written(facts: &Facts, partition: u32, group: &GroupTold) -> String {
     match facts.written(partition, group.from, group.until) {
         Some(bytes) => lines(bytes).join(" | "),

@@ -1,18 +1,16 @@
-//! Parts of a story, independent of its presentation.
+//! Steps of a story.
 
 /// One step of a story.
 pub struct Step {
-    /// Time of the step, nanoseconds after the job arrived.
+    /// Time, nanoseconds after the job's arrival.
     pub at_ns: u64,
     pub kind: StepKind,
     /// One line.
     pub title: String,
     pub blocks: Vec<StepBlock>,
-    /// Names of its subjects among [`Lanes`](super::page::lanes): attempts and fetches.
-    pub about: Vec<String>,
 }
 
-/// Subject of a step; also the order of simultaneous steps.
+/// Subject of a step; also the order of steps of one moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StepKind {
     Job,
@@ -26,17 +24,15 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// Its class in the page's style, and its colour in a terminal.
-    pub fn look(self) -> (&'static str, &'static str) {
+    /// Colour in a terminal.
+    pub fn colour(self) -> &'static str {
         match self {
-            Self::Job => ("job", "1"),
-            Self::Input => ("input", "1"),
-            Self::Placement => ("placement", "35"),
-            Self::Map => ("map", "34"),
-            Self::Fetch => ("fetch", "33"),
-            Self::Failure => ("failure", "31"),
-            Self::Reduce => ("reduce", "32"),
-            Self::Output => ("output", "1"),
+            Self::Job | Self::Input | Self::Output => "1",
+            Self::Placement => "35",
+            Self::Map => "34",
+            Self::Fetch => "33",
+            Self::Failure => "31",
+            Self::Reduce => "32",
         }
     }
 }

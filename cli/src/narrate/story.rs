@@ -10,7 +10,7 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_worker::clean;
 use gristmill_worker::narration::TASKS_MAX;
 
-/// Returns the story of a job in chronological order.
+/// Returns the steps of a job, in the order of time.
 pub fn steps(facts: &Facts) -> Vec<Step> {
     let mut steps = vec![job(facts), input(facts)];
     let told = facts.trace.attempts.iter().filter(|record| record.attempt.task.index < TASKS_MAX);
@@ -26,7 +26,7 @@ pub fn steps(facts: &Facts) -> Vec<Step> {
     steps
 }
 
-/// The job's arrival: its tasks and parameters.
+/// Step of the job's arrival.
 fn job(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let cluster = format!(
@@ -62,10 +62,10 @@ fn job(facts: &Facts) -> Step {
         )));
     }
     let title = format!("{} `{}` arrives", status.job, clean::line(&status.name, 100));
-    Step { at_ns: 0, kind: StepKind::Job, title, blocks, about: Vec::new() }
+    Step { at_ns: 0, kind: StepKind::Job, title, blocks }
 }
 
-/// The splits of the input.
+/// Step of the input's splits.
 fn input(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let rows = facts.maps.iter().flat_map(|(map, story)| {
@@ -91,10 +91,10 @@ fn input(facts: &Facts) -> Step {
         ));
     }
     let title = format!("The input is cut into {}", count(status.maps.total.into(), "split", "splits"));
-    Step { at_ns: 0, kind: StepKind::Input, title, blocks, about: Vec::new() }
+    Step { at_ns: 0, kind: StepKind::Input, title, blocks }
 }
 
-/// The jobs that waited when an attempt was launched, and the reason for the choice.
+/// Step of an attempt's launch: the queue, and the reasons for this attempt.
 fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let now = record.launched_ns;
     let status = &facts.trace.status;
@@ -149,8 +149,8 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     if first {
         blocks.push(StepBlock::words(
             "This job is alone on its cluster, so every policy would have given it the slot. Policies differ when jobs \
-             compete: `gristmill replay JOURNAL --narrate --beside fifo,max-srpt` tells each decision of a master's \
-             journal, and `gristmill compare` runs the same jobs under several.",
+             compete: `gristmill lab replay JOURNAL --narrate --beside fifo,max-srpt` tells each decision of a master's \
+             journal, and `gristmill lab compare` runs the same jobs under several.",
         ));
     }
     let again = if record.attempt.epoch == 0 { "" } else { " once more" };
@@ -159,11 +159,10 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
         kind: StepKind::Placement,
         title: format!("{task} is sent {}to {}{again}", if ahead { "ahead " } else { "" }, record.worker),
         blocks,
-        about: vec![record.attempt.file_name()],
     }
 }
 
-/// The queue when these attempts had been launched and this many slots were free.
+/// Queue after the launch of these attempts, with this number of free slots.
 fn queue(facts: &Facts, before: &[&AttemptRecord], free: u64) -> String {
     let status = &facts.trace.status;
     let begun = |task: TaskId| before.iter().any(|other| other.attempt.task == task);
@@ -220,7 +219,7 @@ fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<S
     }
 }
 
-/// An attempt that does not count.
+/// Step of an attempt that was discarded.
 fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
     let words = format!(
@@ -231,25 +230,22 @@ fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
     Step {
         at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
         kind: StepKind::Failure,
-        title: format!("An attempt at {task} on {} comes to nothing", record.worker),
+        title: format!("An attempt at {task} on {} is discarded", record.worker),
         blocks: vec![StepBlock::Words(words)],
-        about: vec![record.attempt.file_name()],
     }
 }
 
-/// The output of the job.
+/// Step of the output.
 fn output(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let at_ns = facts.since_arrival(status.ended_ns.unwrap_or(status.now_ns));
-    let about = Vec::new();
     if status.state != JobState::Succeeded {
         let said =
             status.failure.iter().flat_map(|failure| [Some(&failure.message), failure.detail.as_ref()]);
         let why: String = said.flatten().map(|text| clean::message(text) + ". ").collect();
-        let words =
-            format!("{why}Nothing is left of its output, so that nobody takes half of it for the whole.");
+        let words = format!("{why}Its output was removed: a part of it would be mistaken for the whole.");
         let title = format!("The job has {}", status.state.word());
-        return Step { at_ns, kind: StepKind::Output, title, blocks: vec![StepBlock::Words(words)], about };
+        return Step { at_ns, kind: StepKind::Output, title, blocks: vec![StepBlock::Words(words)] };
     }
     let mut blocks = vec![StepBlock::words(
         "Each task built its part under a name of its own. Now the parts get their names one by one, and last of all \
@@ -278,5 +274,5 @@ fn output(facts: &Facts) -> Step {
         }
     }
     let title = format!("The output is published: {}", count(status.totals.records_out, "record", "records"));
-    Step { at_ns, kind: StepKind::Output, title, blocks, about }
+    Step { at_ns, kind: StepKind::Output, title, blocks }
 }

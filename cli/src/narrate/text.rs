@@ -13,7 +13,7 @@ pub fn text(steps: &[Step], coloured: bool) -> String {
     let style = |code: &str| if coloured { format!("\x1b[{code}m") } else { String::new() };
     let mut out = String::new();
     for (number, step) in steps.iter().enumerate() {
-        let (_, colour) = step.kind.look();
+        let colour = step.kind.colour();
         let head = format!("{:>3}. {}", number + 1, clean::line(&step.title, WIDTH * 2));
         let moment = format!("{:>10}", Span(step.at_ns).to_string());
         out += &format!(

@@ -17,7 +17,7 @@ fn absent(command: &str) -> anyhow::Error {
     ))
 }
 
-/// `gristmill paper`.
+/// `gristmill lab paper`.
 pub mod paper {
     pub use super::Absent as PaperCommand;
     use gristmill_runtime::registry::Registry;
@@ -28,7 +28,7 @@ pub mod paper {
     }
 }
 
-/// `gristmill verify`.
+/// `gristmill lab verify`.
 pub mod verify {
     pub use super::Absent as VerifyCommand;
 

@@ -1,4 +1,4 @@
-//! `gristmill paper` and `gristmill verify`: the experiments of papers and their worked cases, in a program with the
+//! `gristmill lab paper` and `gristmill lab verify`: the experiments of papers and their worked cases, in a program with the
 //! feature `papers`.
 
 #[cfg(not(feature = "papers"))]

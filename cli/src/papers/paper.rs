@@ -1,10 +1,11 @@
-//! `gristmill paper`: runs the experiments of papers and writes their page.
+//! `gristmill lab paper`: runs the experiments of papers and writes their page.
 //!
 //! The experiments and the page are implemented in the laboratory (`gristmill_papers`,
 //! `gristmill_lab::report`).
 
 use crate::interruption::watch_interruptions;
 use crate::terminal::stdout_line;
+use crate::text_table;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::compare::{self, Options, Progress, Workload};
@@ -22,13 +23,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The name that means all papers.
+/// Name of all papers together.
 const ALL: &str = "all";
 
 /// Run the experiments of the papers again and write their figures and tables
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  gristmill paper overlap --quick\n  gristmill paper all --out report --overwrite\n  gristmill paper pairs --real"
+    after_help = "Examples:\n  gristmill lab paper overlap --quick\n  gristmill lab paper all --out report --overwrite\n  gristmill lab paper pairs --real"
 )]
 pub struct PaperCommand {
     /// asrpt, overlap, pairs, deadlines, stragglers, or all
@@ -47,7 +48,7 @@ pub struct PaperCommand {
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Directory for the page and its files [default: paper-NAME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, alias = "output", value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace the files of an earlier run
     #[arg(long)]
@@ -60,7 +61,7 @@ pub struct PaperCommand {
     quiet: bool,
 }
 
-/// `gristmill paper NAME`.
+/// `gristmill lab paper NAME`.
 pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     if !flags.real {
         return run(PAPERS, flags, |experiment, context| experiment(context));
@@ -181,29 +182,23 @@ fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<V
     let known: Vec<&str> = papers.iter().map(|(known, _)| *known).chain([ALL]).collect();
     let meant = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
     let list = known.join(", ");
-    Err(usage(format!("there is no paper `{name}`; {}There is {list}", meant.unwrap_or_default())))
+    Err(usage(format!("paper `{name}` does not exist; {}Papers: {list}", meant.unwrap_or_default())))
 }
 
-/// Returns the results, a line for each paper.
+/// Results, a line for each paper.
 fn table(run: &Run, seconds: &[(String, f64)]) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"]);
-    for (paper, (_, seconds)) in run.papers.iter().zip(seconds) {
+    let header = ["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"];
+    let rows = run.papers.iter().zip(seconds).map(|(paper, (_, seconds))| {
         let Tally { numbers, claims } = Tally::of(&paper.sections);
-        let counts = [
-            numbers.total(),
-            numbers.holds,
-            claims.total(),
-            claims.holds,
-            claims.partly,
-            claims.fails,
-            claims.open,
-        ];
-        let cells = counts.iter().map(ToString::to_string);
-        table.add_row([paper.name.to_owned()].into_iter().chain(cells).chain([format!("{seconds:.1}")]));
-    }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+        let agreement = [numbers.total(), numbers.holds];
+        let claims = [claims.total(), claims.holds, claims.partly, claims.fails, claims.open];
+        let counts = agreement.iter().chain(&claims).map(ToString::to_string);
+        std::iter::once(paper.name.to_owned())
+            .chain(counts)
+            .chain([format!("{seconds:.1}")])
+            .collect::<Vec<_>>()
+    });
+    text_table::table(&header, rows)
 }
 
 fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
@@ -366,7 +361,7 @@ mod tests {
         assert_eq!(carry_out(&flags("demo", &out)).unwrap(), exit::OK);
         let page = std::fs::read_to_string(out.join("index.html")).unwrap();
         let from = format!("Quick from {}", first_seed(5));
-        assert!(page.contains(&from) && page.contains("gristmill paper demo --quick --seed 5"));
+        assert!(page.contains(&from) && page.contains("gristmill lab paper demo --quick --seed 5"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ const DIFFERENCES_SHOWN: usize = 20;
 /// Each case of a file has an id, a kind, an input and an expected result. The exit code is 0 if every case
 /// of every file passed, else 1.
 #[derive(Args)]
-#[command(after_help = "Example:\n  gristmill verify --cases asrpt.json overlap.json")]
+#[command(after_help = "Example:\n  gristmill lab verify --cases asrpt.json overlap.json")]
 pub struct VerifyCommand {
     /// Files of cases
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
@@ -31,12 +31,12 @@ pub struct VerifyCommand {
     json: bool,
 }
 
-/// `gristmill verify`.
+/// `gristmill lab verify`.
 pub fn verify(flags: &VerifyCommand) -> anyhow::Result<u8> {
     let checked = each(&flags.cases, |path| -> Result<Vec<CaseReport>, InputFileError> {
         let reports = check_file(&read_text(path)?).map_err(|words| InputFileError::new(path, words))?;
         match reports.is_empty() {
-            true => Err(InputFileError::new(path, "there is no case in it")),
+            true => Err(InputFileError::new(path, "it has no case")),
             false => Ok(reports),
         }
     });

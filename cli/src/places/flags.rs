@@ -20,7 +20,7 @@ const SSH_PORT: u16 = 22;
 const WORKERS: &str = "Workers";
 const NODES: &str = "Slurm, Ray and Kubernetes";
 
-/// The system that starts the workers.
+/// System that starts the workers.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlaceName {
     /// Hosts that `ssh` reaches without asking for anything
@@ -35,7 +35,7 @@ pub enum PlaceName {
 
 /// Start a cluster by ssh, Slurm, Ray or Kubernetes
 ///
-/// The master runs here and outlives this command; `gristmill down` ends it and its workers, wherever they are. For
+/// The master runs here and outlives this command; `gristmill cluster down` ends it and its workers, wherever they are. For
 /// Kubernetes manifests are printed, for `kubectl create -f -`; the master is a pod.
 #[derive(Args)]
 #[command(after_help = "\
@@ -62,7 +62,7 @@ pub struct UpCommand {
     /// else the path of this one]
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     program: Option<String>,
-    /// Maximum time to wait for workers, seconds
+    /// Time to wait for workers, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, hide_short_help = true)]
     pub wait: u32,
     /// Print JSON
@@ -71,7 +71,7 @@ pub struct UpCommand {
     /// Slurm and Kubernetes: print the batch script or the manifests without secrets, and start nothing
     #[arg(long)]
     pub print: bool,
-    /// Policy for slots, as with `gristmill master`
+    /// Which job gets a slot, as with `gristmill cluster master`
     #[arg(long, value_name = "POLICY", help_heading = "Master")]
     policy: Option<String>,
     /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers
@@ -135,16 +135,16 @@ pub struct UpCommand {
     pub pod_memory: String,
 }
 
-/// End what `gristmill up` has started, here and elsewhere
+/// End what `gristmill cluster up` has started, here and elsewhere
 ///
 /// Waits for running jobs, by default for 80 s. Then master and workers end, and their files on other hosts
 /// are removed.
 #[derive(Args)]
 pub struct DownCommand {
-    /// The directory given to `gristmill up` [default: the same as there]
+    /// The directory that was named to `gristmill cluster up` [default: as there]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Maximum time to wait for running jobs, seconds
+    /// Time to wait for running jobs, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 80)]
     grace: u32,
     /// Do not wait for running jobs
@@ -234,8 +234,9 @@ impl UpCommand {
             }
             None => None,
         };
-        let needed =
-            || usage("--listen is needed: an address of this machine that the workers reach".to_owned());
+        let needed = || {
+            usage("--listen is missing: name an address of this machine that the workers reach".to_owned())
+        };
         Ok(SocketAddr::new(own.ok_or_else(needed)?, 0))
     }
 
@@ -251,13 +252,13 @@ impl UpCommand {
         words
     }
 
-    /// Adds the flags of `gristmill master` that apply wherever it runs.
+    /// Adds the flags of `gristmill cluster master` that hold wherever it runs.
     pub fn add_master_flags(&self, words: &mut Vec<String>) {
         add(words, "--policy", self.policy.as_ref());
         add_switches(words, [("--allow-commands", self.allow_commands), ("--allow-ship", self.allow_ship)]);
     }
 
-    /// Returns the flags of `gristmill worker`, other than --join. `workers` is the number of this host.
+    /// Returns the flags of `gristmill cluster worker`, other than --join. `workers` is the number of this host.
     pub fn worker_words(&self, workers: Option<u32>) -> Vec<String> {
         let mut words = Vec::new();
         add(&mut words, "--workers", workers.or(self.workers_per_host));

@@ -77,11 +77,11 @@ fn parse_line(line: &str) -> Result<SshHost, String> {
         Some(word) => {
             let number = word.strip_prefix("workers=").and_then(|number| number.parse::<u32>().ok());
             let workers = number.filter(|number| (1..=WORKERS_MAX).contains(number));
-            Some(workers.ok_or_else(|| format!("says `{word}`, which is not workers=N"))?)
+            Some(workers.ok_or_else(|| format!("`{word}` is not workers=N"))?)
         }
     };
     if let Some(word) = words.next() {
-        return Err(format!("says `{word}` too; write [USER@]HOST[:PORT] [workers=N]"));
+        return Err(format!("`{word}` is unexpected; write [USER@]HOST[:PORT] [workers=N]"));
     }
     Ok(SshHost { target: target.to_owned(), port, workers, touched: false })
 }
@@ -112,7 +112,7 @@ mod tests {
             ("node:ssh", "has an invalid port"),
             ("node workers=0", "which is not workers=N"),
             ("node slots=4", "which is not workers=N"),
-            ("node workers=1 x", "says `x` too"),
+            ("node workers=1 x", "`x` is unexpected"),
             ("node\nnode", "line 2: `node` is named twice"),
         ] {
             let error = parse(text).unwrap_err();

@@ -15,16 +15,16 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time that a master may take to respond after its start.
+/// Time for a master to respond after its start.
 const START_MAX: Duration = Duration::from_secs(20);
 
 /// Pause between checks.
 const CHECK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Time that a master may take to end in order: it notifies its workers and abandons unfinished outputs.
+/// Time for a master to end in order: it notifies its workers and abandons unfinished outputs.
 const END_MAX: Duration = Duration::from_secs(15);
 
-/// Time that a killed master may take to disappear.
+/// Time for a killed master to disappear.
 const KILLED_MAX: Duration = Duration::from_secs(5);
 
 /// Longest join line, and longest log of a master that ended at once, bytes.

@@ -15,9 +15,10 @@ mod ssh;
 pub use flags::{DownCommand, UpCommand};
 pub use kubernetes::{UnpackCommand, unpack};
 
-use crate::query::table;
 use crate::settings::Settings;
+use crate::state::StateFolder;
 use crate::terminal::{complain, stdout_json, stdout_line};
+use crate::text_table::table;
 use gristmill_runtime::api::{MasterStatus, Role};
 use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::cluster::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
@@ -39,13 +40,16 @@ const TOKEN_LABEL: &str = "guests";
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// A cluster is up already.
-    #[error("{what} is up already, by {}; end it with `gristmill down`, or name another directory with --state", path.display())]
+    #[error("{what} is up already, by {}; end it with `gristmill cluster down`, or name another directory with --state", path.display())]
     Up { what: String, path: PathBuf },
     /// No cluster is up.
     #[error("nothing is up by the state directory {}; name another one with --state", path.display())]
     Nothing { path: PathBuf },
+    /// A master runs that `up` has not started.
+    #[error("a master started by hand runs in {} (process {process}); end it with SIGTERM: kill {process}", path.display())]
+    ByHand { path: PathBuf, process: u32 },
     /// The cluster was started on another machine.
-    #[error("{what} is up, but it was started on {machine}: type `gristmill down` there")]
+    #[error("{what} is up, but it was started on {machine}: type `gristmill cluster down` there")]
     Elsewhere { what: String, machine: String },
     /// A file cannot be read or written.
     #[error("could not {action} {}", path.display())]
@@ -64,7 +68,7 @@ pub enum PlaceError {
     /// Some hosts were not reached by `down`.
     #[error(
         "{} could not be brought down; workers there end by themselves when they have not found their master for ten \
-         minutes. Type `gristmill down` again to retry, or `gristmill down --forget` to give them up",
+         minutes. Type `gristmill cluster down` again to retry, or `gristmill cluster down --forget` to give them up",
         hosts.join(", ")
     )]
     Left { hosts: Vec<String> },
@@ -127,7 +131,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// `gristmill up`. `named` is the settings file on the command line.
+/// `gristmill cluster up`. `named` is the settings file that was typed.
 pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
     let runtime = gristmill_worker::threads::runtime()?;
     runtime.block_on(bring_up(settings, named, flags))
@@ -188,16 +192,22 @@ fn show(flags: &UpCommand, status: &MasterStatus, rows: &[Row]) -> anyhow::Resul
     }
     let workers = |row: &Row| row.workers.map_or_else(|| "-".to_owned(), |workers| workers.to_string());
     let lines = rows.iter().map(|row| [row.host.clone(), workers(row), row.log.clone()]);
-    stdout_line(&table(["HOST", "WORKERS", "LOG"], lines))?;
+    stdout_line(&table(&["HOST", "WORKERS", "LOG"], lines))?;
     let joined = counted(status.workers.len() as u64, "worker has", "workers have");
-    say!("{joined} joined; end all of it with `gristmill down`");
+    say!("{joined} joined; end all of it with `gristmill cluster down`");
     Ok(())
 }
 
-/// `gristmill down`.
+/// `gristmill cluster down`.
 pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
     let state = flags.state(settings)?;
-    let Some(record) = Record::read(&state)? else { return Err(PlaceError::Nothing { path: state }.into()) };
+    let Some(record) = Record::read(&state)? else {
+        let error = match StateFolder::holder(&state) {
+            Some(process) => PlaceError::ByHand { path: state, process },
+            None => PlaceError::Nothing { path: state },
+        };
+        return Err(error.into());
+    };
     let words = record.words();
     if record.machine != gristmill_worker::host_name() {
         return Err(PlaceError::Elsewhere { what: words, machine: record.machine }.into());

@@ -1,7 +1,6 @@
 //! Workers in actors of Ray, which places them and replaces those whose nodes are lost (`deploy/ray.py`).
 //!
-//! Ray exposes the arguments of an actor, including the join line, to all users who reach its cluster: they
-//! may run any code there anyway.
+//! Ray shows the arguments of an actor, also the join line, to all users of its cluster, who may run any code there anyway.
 
 use super::flags::UpCommand;
 use super::{PlaceError, Row, call};
@@ -14,7 +13,7 @@ use std::time::Duration;
 /// The program that calls Ray.
 const PROGRAM: &str = include_str!("../../../deploy/ray.py");
 
-/// Time limit of a call; it waits 60 s for actors to be placed.
+/// Time for its end; it waits 60 s for actors to be placed.
 const CALL_MAX: Duration = Duration::from_secs(150);
 
 /// Actors of Ray.

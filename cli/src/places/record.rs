@@ -20,7 +20,7 @@ const SCHEMA: u32 = 2;
 /// Maximum length of a record, bytes: enough for thousands of hosts.
 const RECORD_BYTES_MAX: u64 = 4 << 20;
 
-/// A started cluster.
+/// Cluster that is up.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -118,7 +118,7 @@ impl Record {
         PlaceError::File { action, path: self.path.clone(), source }
     }
 
-    /// Describes what is up.
+    /// Description of the cluster.
     pub fn words(&self) -> String {
         let workers = match &self.place {
             Place::Ssh(place) => {

@@ -19,13 +19,13 @@ use tokio::time::{Instant, sleep};
 /// The batch script, whose command is `"$@"`.
 const SCRIPT: &str = include_str!("../../../deploy/slurm.batch");
 
-/// Timeout for responses of Slurm.
+/// Time for Slurm to respond.
 const CALL_MAX: Duration = Duration::from_secs(60);
 
-/// Time that workers may take to end by themselves after their master.
+/// Time for workers to end by themselves once their master has.
 const END_MAX: Duration = Duration::from_secs(30);
 
-/// Time that cancelled jobs may take: Slurm kills after its `KillWait`, 30 s by default.
+/// Time for cancelled jobs to end: Slurm kills after its `KillWait`, 30 s by default.
 const CANCELLED_MAX: Duration = Duration::from_secs(90);
 
 /// Pause between checks.

@@ -29,13 +29,13 @@ const GUESTS: &str = ".local/state/gristmill/guests";
 /// Maximum number of hosts that are called at once.
 const AT_ONCE: usize = 16;
 
-/// Time that a host may take to create a directory.
+/// Time for a host to create a directory.
 const CREATE_MAX: Duration = Duration::from_secs(10);
 
-/// Time that a host may take to start workers, or to end them.
+/// Time for a host to start workers, or to end them.
 const SCRIPT_MAX: Duration = Duration::from_secs(40);
 
-/// Time that sending the program may take.
+/// Time for the program to be sent.
 const SEND_MAX: Duration = Duration::from_secs(300);
 
 /// File of this process's program, even if it has been replaced.

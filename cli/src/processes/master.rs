@@ -1,11 +1,8 @@
-//! `gristmill master`: a master that a user starts, and the one that is a child of `run`.
+//! `gristmill cluster master`: a master that a person starts, and the one that is a child of `run`.
 
 use super::{Stoppable, addresses, log_to, tell};
 use crate::child;
-use crate::flags::{
-    JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, estimator, journal, placement, policy,
-    pools,
-};
+use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, pools};
 use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
 use crate::state::StateFolder;
@@ -14,7 +11,6 @@ use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::cluster::{ChildConfig, MasterReady, remove_folders};
-use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::Tokens;
 use gristmill_runtime::master::{MasterConfig, PreparedMaster};
@@ -23,23 +19,23 @@ use gristmill_worker::descriptors;
 use gristmill_worker::http::{Bind, Endpoint, Identity, Transport, make_private_directory, resolve};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the file in the state directory with what the master has learned of jobs.
+/// File in the state directory with the master's history of jobs.
 const HISTORY_FILE: &str = "history.json";
 
-/// Name of the file in the state directory that continues the numbers of jobs over restarts.
+/// File in the state directory by which numbers of jobs continue over restarts.
 const REGISTER_FILE: &str = "jobs";
 
-/// Subdirectory of the state directory with a record of each ended job.
+/// Directory in the state directory with ended jobs.
 const ENDED_JOBS_FOLDER: &str = "ended-jobs";
 
-/// Subdirectory of the state directory with shipped programs.
+/// Directory in the state directory with shipped programs.
 const PROGRAMS_FOLDER: &str = "programs";
 
-/// Name of the file in the state directory from which a master recovers if the last one ended without notice.
+/// File in the state directory from which a master recovers after the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
 
 /// Start a master and print the line with which workers join
@@ -51,17 +47,8 @@ pub struct MasterCommand {
     /// A host name with which the master is reached; several allowed
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Policy for slots: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
-    /// [default: gristmill; with --pools fair]
-    #[arg(long, value_name = "POLICY")]
-    policy: Option<String>,
-    /// Placement of tasks: NAME or NAME:PARAMETERS; `gristmill lab sim --list` shows them
-    /// [default: pull]
-    #[arg(long, value_name = "PLACEMENT")]
-    placement: Option<String>,
-    /// Estimator of job sizes; `gristmill lab sim --list` shows them [default: history]
-    #[arg(long, value_name = "ESTIMATOR")]
-    estimator: Option<String>,
+    #[command(flatten)]
+    deciders: DeciderFlags,
     /// File for what estimators learn of jobs, kept over restarts [default: history.json in the state directory]
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     history: Option<PathBuf>,
@@ -72,12 +59,6 @@ pub struct MasterCommand {
     /// Accept only workers with --map-slots and --reduce-slots
     #[arg(long, hide_short_help = true)]
     divided_slots: bool,
-    /// Record every decision, for `lab replay` and `lab whatif`; the file must not exist
-    #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
-    /// Disable speculative execution
-    #[arg(long)]
-    no_backup: bool,
     /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers
     #[arg(long)]
     pub allow_commands: bool,
@@ -96,17 +77,12 @@ pub struct MasterCommand {
     print_join: bool,
 }
 
-/// `gristmill master`.
+/// `gristmill cluster master`.
 pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) -> anyhow::Result<u8> {
     descriptors::ensure_enough()?;
     let pools = pools(flags.pools.as_deref(), settings)?;
-    let names = DeciderNames {
-        policy: policy(flags.policy.as_ref(), settings, !pools.is_empty()),
-        placement: placement(flags.placement.as_ref(), settings),
-        estimator: estimator(flags.estimator.as_ref(), settings),
-    };
-    let deciders = names.make(&registry).map_err(usage)?;
-    let journal = journal(flags.journal.as_ref(), settings)?;
+    let deciders = flags.deciders.names(settings, !pools.is_empty()).make(&registry).map_err(usage)?;
+    let journal = flags.deciders.journal(settings)?;
     let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
     log_to(None, "info");
     let mut held = flags.take_state(settings)?;
@@ -124,7 +100,7 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         registry,
         pools,
         divided_slots: flags.divided_slots || settings.map_slots.is_some(),
-        backups: !(flags.no_backup || settings.no_backup.unwrap_or(false)),
+        backups: flags.deciders.backups(settings),
         journal,
         history: Some(flags.history(settings, state)),
         recovery: Some(state.join(RECOVERY_FILE)),
@@ -179,7 +155,7 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
 }
 
 impl MasterCommand {
-    /// Returns the state directory, locked until it is dropped.
+    /// State directory, held until it is dropped.
     fn take_state(&self, settings: &Settings) -> anyhow::Result<StateFolder> {
         let plaintext = PlaintextFlag::default();
         let master = MasterFlags { master: None, join: None, state: self.state.clone(), plaintext };
@@ -201,7 +177,7 @@ impl MasterCommand {
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT, as 127.0.0.1:7070")?;
     let port = port.parse().map_err(|_| format!("`{port}` is not a port; ports are from 0 to 65535"))?;
-    let ip = resolve(host).ok_or_else(|| format!("no address of the host `{host}` is known"))?;
+    let ip = resolve(host).ok_or_else(|| format!("could not resolve the host `{host}`"))?;
     Ok(SocketAddr::new(ip, port))
 }
 
@@ -229,31 +205,8 @@ fn warn_as_root(bind: &Bind) {
     }
 }
 
-/// Prints what to do with a join line that names one address of many, or none that others can use.
-fn say_how_it_is_reached(named: SocketAddr, own: &[IpAddr]) {
-    let port = named.port();
-    match own {
-        [] => tell(&format!(
-            "the join line names {named}, which only this machine can use, as it is in no network now; elsewhere add \
-             --master HOST:{port}, with the name or address under which it is reached there"
-        )),
-        [_] => tell(&format!(
-            "the join line names {named}, the address of this machine; where it is reached under another one, add \
-             --master HOST:{port}"
-        )),
-        [_, others @ ..] => {
-            let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-            tell(&format!(
-                "the join line names {named}, one address of this machine; where it is reached under another one ({}), \
-                 add --master HOST:{port}",
-                others.join(", ")
-            ));
-        }
-    }
-}
-
-/// Writes the join line to the state directory for this user's other commands, and shows it on a terminal;
-/// with `print`, on any stdout.
+/// Writes the join line to the state directory for this user's other commands, and prints it on a terminal, with `print`
+/// on any stdout.
 fn announce(
     bind: &Bind,
     address: SocketAddr,
@@ -267,17 +220,17 @@ fn announce(
     };
     let path = state.join(JOIN_FILE);
     let everywhere = bind.address.ip().to_canonical().is_unspecified();
-    let others = if everywhere { addresses::of_this_machine(bind.address.ip()) } else { Vec::new() };
-    let named = match (everywhere, others.first()) {
-        (false, _) => address,
-        (true, Some(own)) => SocketAddr::new(*own, address.port()),
-        (true, None) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
-    };
+    let own = everywhere.then(|| addresses::of_this_machine(bind.address.ip()));
+    let named =
+        own.map_or(address, |own| SocketAddr::new(own.unwrap_or(Ipv4Addr::LOCALHOST.into()), address.port()));
     let line = tokens.keep_join(path.clone(), Endpoint::of_address(named, pin))?;
     let text = line.to_text();
     tell(&format!("master listens on {address}; its join line is in {} (keep it secret)", path.display()));
     if everywhere {
-        say_how_it_is_reached(named, &others);
+        tell(&format!(
+            "the join line names {named}; where this machine is reached under another name or address, add --master HOST:{}",
+            named.port()
+        ));
     }
     // Others may read a redirected stdout, now or later.
     if print || io::stdout().is_terminal() {
@@ -285,7 +238,7 @@ fn announce(
         io::stdout().flush()?;
     }
     tell(
-        "start a worker with: gristmill worker --join FILE    (FILE from `gristmill token new work --output FILE`, or \
+        "start a worker with: gristmill cluster worker --join FILE    (FILE from `gristmill cluster token new work --output FILE`, or \
          - for stdin)",
     );
     Ok(())

@@ -1,6 +1,6 @@
 //! `master` and `worker`: the processes of a cluster, started by a user or by `run`.
 //!
-//! This module has their common parts: a process that ends on request, and its log.
+//! Shared here: a process that ends on request, and its log.
 
 mod addresses;
 mod master;
@@ -20,11 +20,10 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
 
-/// Runs a child process of this program, which gets all its settings from its parent. It may run any job of
-/// the registry.
+/// Runs a child process of this program, which receives its settings from its parent. It may run any job of the registry.
 ///
 /// # Errors
-/// As of the commands whose work it does, and settings of the parent that cannot be parsed.
+/// Errors of the commands whose work it does, or settings that cannot be read.
 pub fn child(role: ChildRole, registry: Registry) -> anyhow::Result<u8> {
     match role {
         ChildRole::Master => master::master_process(registry),
@@ -33,7 +32,7 @@ pub fn child(role: ChildRole, registry: Registry) -> anyhow::Result<u8> {
     }
 }
 
-/// A runtime, and switches that are set when this process is asked to end.
+/// Runtime with switches that turn when this process is asked to end.
 struct Stoppable {
     runtime: tokio::runtime::Runtime,
     switches: Switches,
@@ -69,18 +68,17 @@ impl Stoppable {
     }
 }
 
-/// Logs events that a client notices besides its response to stderr, for example a file that it could not
-/// remove.
+/// Logs warnings of a client to stderr, such as files that could not be removed.
 pub fn log_of_client() {
     log_to(None, "warn");
 }
 
-/// True if the log is for a log collector.
+/// True if the log is read by a program.
 fn log_is_json() -> bool {
     std::env::var_os("GRISTMILL_LOG_FORMAT").is_some_and(|format| format == "json")
 }
 
-/// Prints a message for the user to stderr, between the lines of the log. In a JSON log it is an event.
+/// Prints a message on stderr, between the lines of the log; as an event of a log of JSON.
 fn tell(words: &str) {
     match log_is_json() {
         true => tracing::info!("{words}"),
@@ -88,8 +86,8 @@ fn tell(words: &str) {
     }
 }
 
-/// Sends the program's own log to stderr, or to the former stderr if user output has replaced it. Writes
-/// text, or a line of JSON for each event for a log collector.
+/// Sends the program's own log to stderr, or to the former stderr where user output took its place: as text, or as a
+/// line of JSON for each event.
 fn log_to(stderr: Option<OwnedFd>, default: &str) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::fmt::writer::BoxMakeWriter;

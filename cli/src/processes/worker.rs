@@ -1,4 +1,4 @@
-//! `gristmill worker`: starts worker processes, and is such a process.
+//! `gristmill cluster worker`: starts worker processes, and is such a process.
 
 use super::{Stoppable, log_to};
 use crate::child;
@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Timeout of a worker's first attempts to reach its master.
+/// Time for which a new worker tries to reach its master.
 const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Start a worker and join a master
@@ -44,8 +44,6 @@ const JOIN_PATIENCE: Duration = Duration::from_secs(60);
 pub struct WorkerCommand {
     #[command(subcommand)]
     action: Option<WorkerAction>,
-    #[command(flatten)]
-    master: MasterFlags,
     #[command(flatten)]
     workers: WorkerFlags,
     /// Memory of each of these processes [default: 25 % of the machine's memory for all of them]
@@ -67,6 +65,8 @@ pub struct WorkerCommand {
     input_dir: Vec<PathBuf>,
     #[command(flatten)]
     permissions: ListenFlags,
+    #[command(flatten)]
+    master: MasterFlags,
 }
 
 /// Other actions on workers.
@@ -79,11 +79,11 @@ enum WorkerAction {
 fn parse_ports(text: &str) -> Result<(u16, u16), String> {
     let address: ListenAddress = format!("0.0.0.0:{text}")
         .parse()
-        .map_err(|_| format!("`{text}` is no range of ports; write 7100-7119"))?;
+        .map_err(|_| format!("`{text}` is not a range of ports; write 7100-7119"))?;
     address.ports.ok_or_else(|| "write 7100-7119".to_owned())
 }
 
-/// `gristmill worker`: starts worker processes, replaces those that die, ends with the master.
+/// `gristmill cluster worker`: starts worker processes, replaces those that die, ends with the master.
 pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
     if let Some(WorkerAction::Drain(drained)) = &flags.action {
         return drain(settings, drained);
@@ -97,14 +97,14 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     match own {
         Some(token) => line.token = token,
         None if Key::name(&line.token).starts_with("admin") => tracing::warn!(
-            "this join line holds an admin token, which jobs can read in the memory of a worker: better make one with \
-             `gristmill token new work`"
+            "this join line holds an admin token, which jobs can read in the memory of a worker: create one for workers with \
+             `gristmill cluster token new work`"
         ),
         None => {}
     }
     let count = flags.workers.count(settings)?;
     let named = flags.memory.as_ref().or(settings.memory.as_ref());
-    // An explicit value is per worker; the default is a share of the machine for all of them.
+    // A named size is for one worker; the default is a share of the machine for all of them.
     let memory = memory(named, count)?;
     let mut workers = flags.workers.workers(settings, Bytes(memory / u64::from(count)))?;
     let Stoppable { runtime, requests, .. } = Stoppable::start(FirstSignal::Leaves)?;
@@ -128,19 +128,19 @@ pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> 
     workers.each.input_dirs = flags.input_dir.iter().map(canonical).collect::<anyhow::Result<_>>()?;
     workers.each.join_file = flags.master.join.as_ref().and_then(|join| canonical(join).ok()).map(Box::new);
     workers.each.permissions = flags.permissions.permissions(&flags.master.plaintext);
-    // Whatever the listeners of the children would refuse is refused here, once.
+    // Errors of the children's listeners are reported here, once.
     let is_root = rustix::process::geteuid().is_root();
     worker_bind(&runtime, &workers.each, &line.endpoint)?.validate(is_root)?;
     runtime.spawn(say_how_it_goes(requests.clone()));
     Ok(runtime.block_on(workers.run(&line, requests))?)
 }
 
-/// Reports to the user who has asked for the end what is waited for.
+/// Logs what a worker that was asked to end waits for.
 async fn say_how_it_goes(mut requests: EndRequests) {
     requests.to_leave().await;
     tracing::info!(
         within = ?LEAVE_MAX,
-        "leaving once what runs here has ended and others have fetched what they lack; a second signal ends it at once"
+        "leaving once running attempts have ended and other workers have fetched their segments; a second signal ends it at once"
     );
     requests.to_end().await;
     tracing::info!("ending at once");
@@ -162,10 +162,9 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
-    // The parent learns the cause from the code, and from the attempt that user code leaves behind where it
-    // exits.
+    // The parent knows by the code, and by the attempt that user code leaves behind where it exits.
     slots::install_panic_hook(exit::worker::BROKEN, |_| {});
-    // Without it, the attempt that ended the process is unknown if several attempts run.
+    // Without it a crash cannot be attributed if several attempts run.
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
     }
@@ -177,7 +176,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     })?;
     let running = || runtime.block_on(agent::run(config, Arc::new(registry), requests.clone()));
     let Ok(ended) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(running)) else {
-        // The hook has printed the cause. A normal panic would look like an exit code of user code.
+        // The hook has printed the panic. Its own exit code would look like one of user code.
         std::process::exit(exit::worker::BROKEN);
     };
     let code = match ended {
@@ -197,8 +196,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     std::process::exit(code)
 }
 
-/// Returns the configuration, from the parent's settings and the process itself. User output is not captured
-/// yet.
+/// Settings from the parent, completed by those of this process. User output is not captured yet.
 fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyhow::Result<WorkerConfig> {
     let unreadable = |what: &str| usage(format!("the parent's {what} cannot be read"));
     Ok(WorkerConfig {
@@ -222,13 +220,13 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
     })
 }
 
-/// Returns the exit code of a worker process that has ended in order, which determines its parent's action.
+/// Exit code of a worker process that has ended in order, by which its parent decides what to do.
 fn code_of_exit(exited: &WorkerExit) -> i32 {
     match exited {
         WorkerExit::Shutdown => exit::worker::ASKED,
         // Another process tries to join again; the worker ends only if that fails for a while.
         WorkerExit::MasterGone => {
-            tracing::warn!("the connection to the master is gone");
+            tracing::warn!("lost the connection to the master");
             exit::worker::RENEW
         }
         WorkerExit::Stuck(attempt) => {

@@ -1,8 +1,7 @@
-//! The decisions of a journal, one by one: the facts, the waiting jobs, each policy's choice with its reason,
-//! and what the mechanism did.
+//! Narration of the decisions in a journal: the events, the queue, the jobs that each policy chose and why, and the orders.
 //!
-//! Observing policies are asked at each decision, in the state that the recorded policy produced. For the
-//! effects of another policy over a whole run see `whatif`.
+//! Other policies are asked in the state that the recorded policy made. `whatif` simulates a run under another policy from
+//! its start.
 
 use crate::terminal::stdout_text;
 use gristmill_runtime::registry::Registry;
@@ -18,21 +17,21 @@ use gristmill_scheduler::units::Time;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Maximum number of things of one kind that one line names; the rest is counted.
+/// Items of one kind that are named in one line; the rest is counted.
 const NAMED_MAX: usize = 4;
 
-/// Prints decisions to stdout while a journal is replayed.
+/// Printer of decisions while a journal is replayed.
 pub struct Decisions<'a> {
     registry: &'a Registry,
     /// Observing policies, as text.
     beside: Vec<String>,
     names: BTreeMap<JobId, String>,
     tally: Tally,
-    /// The error if stdout could not be written; nothing is printed after that.
+    /// Error of stdout; nothing is printed after it.
     pub failed: Option<anyhow::Error>,
 }
 
-/// Number of decisions in which other policies would have differed.
+/// Number of decisions in which other jobs would have been served.
 #[derive(Default)]
 struct Tally {
     /// Decisions in which slots were given.
@@ -49,7 +48,7 @@ impl<'a> Decisions<'a> {
         Self { registry, beside, names: BTreeMap::new(), tally, failed: None }
     }
 
-    /// Returns the number of decisions, and the number in which each observing policy would have differed.
+    /// Number of decisions that gave slots, and of those in which each other policy would have served other jobs.
     pub fn summary(&self) -> String {
         let Tally { given, contested, others } = &self.tally;
         let mut text =
@@ -117,7 +116,7 @@ impl<'a> Decisions<'a> {
                 Event::WorkerLost { worker, .. } => words.push(format!("{worker} is lost")),
                 Event::JobCancelled { job } => words.push(format!("{job} is cancelled")),
                 Event::Fetched { .. } => fetched += 1,
-                Event::Tick => words.push("a moment comes that was waited for".to_owned()),
+                Event::Tick => words.push("a timer fires".to_owned()),
                 _ => other += 1,
             }
         }
@@ -186,22 +185,20 @@ impl ReplayFollower for Decisions<'_> {
     }
 }
 
-/// A number of tasks of a kind, as text.
+/// Number of tasks of a kind, in words.
 fn tasks(count: u32, kind: TaskKind) -> String {
     format!("{count} {kind}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Describes what an order does with a slot.
+/// Effect of an order on a slot, in words.
 fn done(order: &Command) -> Option<String> {
     match order {
         Command::Launch { attempt, worker, reason } => {
-            let backup = if matches!(reason.grant, Reason::Backup { .. }) { " as a backup" } else { "" };
+            let backup = if matches!(reason.grant, Reason::Backup { .. }) { " speculatively" } else { "" };
             Some(format!("{attempt} starts at {worker}{backup} ({})", reason.locality))
         }
-        Command::Resume { attempt, worker, .. } => Some(format!("{attempt} goes on at {worker}")),
-        Command::Suspend { attempt, worker } => {
-            Some(format!("{attempt} at {worker} has to give its slot back"))
-        }
+        Command::Resume { attempt, worker, .. } => Some(format!("{attempt} resumes at {worker}")),
+        Command::Suspend { attempt, worker } => Some(format!("{attempt} at {worker} is preempted")),
         _ => None,
     }
 }
@@ -217,8 +214,8 @@ fn given(order: &Command) -> Option<Station> {
     }
 }
 
-/// Number of these slots that each job would get by a policy's choice. If maps and reduces have slots of
-/// their own (not `unified`), each kind goes to turns of that kind.
+/// Slots that each job would get by a wish. Unless slots are `unified`, those for maps and for reduces go to turns of
+/// their kind.
 fn served(wish: &Wish, given: &[Station], unified: bool) -> BTreeMap<JobId, u32> {
     let pool = |station: Station| if unified { Station::Map } else { station };
     let mut left: BTreeMap<Station, u32> = BTreeMap::new();

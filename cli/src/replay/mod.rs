@@ -1,4 +1,4 @@
-//! `replay`: checks that the core still gives the orders of a journal, and shows why.
+//! `replay`: compares the orders of a journal with those of the present core, and narrates decisions.
 
 mod decisions;
 
@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// Replay a journal through the scheduler and compare the orders
 ///
-/// Exits with 1 if any order differs, and shows the first that does. With --narrate each decision is shown:
-/// the facts, the waiting jobs, the policy's choice with its reason, and the result.
+/// Exits with 1 if any order differs, and shows the first that does. With --narrate, prints each decision: the events,
+/// the queue, the jobs that the policy chose and why, and the orders that followed.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -43,7 +43,7 @@ pub struct ReplayCommand {
     json: bool,
 }
 
-/// `gristmill replay`.
+/// `gristmill lab replay`.
 pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     let unreadable =
         |error: &dyn std::error::Error| InputFileError::new(&flags.journal, gristmill_runtime::chain(error));
@@ -68,7 +68,7 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     say_torn(&flags.journal, replayed.torn);
     if !replayed.ended && replayed.torn.is_none() && replayed.difference.is_none() {
         let path = flags.journal.display();
-        say!("{path}: its master did not end in order, so its last instants may be missing");
+        say!("{path}: its master was killed, so its last instants may be missing");
     }
     match flags.json {
         true => stdout_json(&as_json(&replayed))?,
@@ -85,7 +85,7 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
     Ok(if replayed.difference.is_some() { exit::FAILED } else { exit::OK })
 }
 
-/// Reports on stderr that a journal ends with an incomplete line.
+/// Prints on stderr that the last line of a journal was cut off.
 pub fn say_torn(path: &Path, torn: Option<u64>) {
     if let Some(line) = torn {
         say!("{}: line {line} was cut off and is left out: the master was killed", path.display());
@@ -115,7 +115,7 @@ fn different(difference: &ReplayDifference) -> String {
     let ReplayDifference { line, at, order, recorded, replayed } = difference;
     let words = |order: &Option<Value>| order.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
     let which = order.map_or_else(|| "the shuffle's order".to_owned(), |order| format!("order {order}"));
-    let mut text = format!("result      {which} of line {line}, at {at}, is another\n");
+    let mut text = format!("result      {which} of line {line}, at {at}, differs\n");
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  recorded  {}\n  replayed  {}", words(recorded), words(replayed));
     text

@@ -1,4 +1,4 @@
-//! An ended simulated job: its times in seconds, and its time alone in the system.
+//! Simulated job that has ended: its times in seconds, and its time alone on the system.
 
 use super::model::{SimulatedMachine, SimulatedSystem};
 use gristmill_scheduler::metrics::{JobRecord, JobTimes};
@@ -7,7 +7,7 @@ use gristmill_scheduler::sim::{cluster, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::Job;
 
-/// An ended job, in seconds and slot-seconds for all models.
+/// Job that has ended, in seconds and slot-seconds whatever the model counts in.
 pub struct EndedJob {
     /// Order of arrival, from 0.
     pub seq: u64,
@@ -17,7 +17,7 @@ pub struct EndedJob {
     pub weight: f64,
 }
 
-/// Times of the jobs of a seed alone in the system, in seconds. They are the same for all policies.
+/// Times of the jobs of a seed alone, in seconds; the same for all policies.
 pub enum AloneTimes {
     /// In the fluid model they follow from the records.
     Fluid,
@@ -39,8 +39,8 @@ impl AloneTimes {
 }
 
 impl SimulatedSystem<'_> {
-    /// Returns the times of the jobs of a seed alone. The cluster model simulates each job for that, which
-    /// takes at most about as long as one policy.
+    /// Computes the times of a seed's jobs alone. In the cluster model that is a simulation of its own, which takes as long
+    /// as one policy at most.
     pub fn alone(&self, seed: u64) -> anyhow::Result<AloneTimes> {
         let times = match &self.machine {
             SimulatedMachine::Fluid { .. } => return Ok(AloneTimes::Fluid),

@@ -1,9 +1,9 @@
-//! Machines, workers, slots and network of the simulated system.
+//! Simulated system: machines, workers, slots, network.
 
-use crate::flags::DEFAULT_ESTIMATOR;
+use crate::flags::{DEFAULT_ESTIMATOR, above_zero};
 use crate::number_table::NumberTable;
 use crate::usage::usage;
-use clap::Args;
+use clap::{Args, value_parser};
 use gristmill_runtime::rate::parse_rate;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::queueing::Dtd;
@@ -15,26 +15,20 @@ use std::path::Path;
 #[command(next_help_heading = "Machines")]
 pub struct MachineFlags {
     /// Machines of the slotted model
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..=10_000_000))]
     pub machines: u32,
     /// Allow interrupting reduces and spreading them over machines (slotted model)
     #[arg(long)]
     pub preemptive: bool,
     /// Seconds of a slot, to which work is rounded up (slotted model)
-    #[arg(
-        long,
-        value_name = "S",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     pub slot_length: f64,
     /// Number of workers, or a table with the columns count, slots, speed, a, b, t: the service time of a task of one
     /// second is DTD(a, b, t) [default: 10; fluid model: 1]
     #[arg(long, value_name = "N|FILE")]
     pub workers: Option<String>,
     /// Slots of each worker
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=i64::from(SLOTS_MAX)))]
     pub slots: u32,
     /// Slots of each worker for maps, and those for reduces
     #[arg(long, value_name = "M,R", conflicts_with = "slots", hide_short_help = true)]
@@ -46,30 +40,24 @@ pub struct MachineFlags {
     #[arg(long, value_name = "N", default_value_t = 8, hide_short_help = true)]
     pub lanes: u32,
     /// Seconds until the first byte of a transfer (cluster model)
-    #[arg(
-        long,
-        value_name = "S",
-        default_value_t = 0.0,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "S", default_value_t = 0.0, hide_short_help = true)]
     pub latency: f64,
-    /// Maximum seconds of a task, when work of a job without tasks is split (cluster model) [default: 1]
-    #[arg(long, value_name = "S", allow_negative_numbers = true, hide_short_help = true)]
+    /// Longest task, in seconds, when work of a job without tasks is cut (cluster model) [default: 1]
+    #[arg(long, value_name = "S", value_parser = above_zero, hide_short_help = true)]
     pub task_length: Option<f64>,
     /// Placement of tasks (cluster model)
     #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
     pub placement: String,
-    /// Estimator of job sizes (cluster model; the other models use exact sizes)
+    /// Estimator of job sizes for policies (cluster model; the other models use exact sizes)
     #[arg(long, value_name = "ESTIMATOR", default_value = DEFAULT_ESTIMATOR)]
     pub estimator: String,
 }
 
 /// Maximum number of workers of a simulated cluster.
 const WORKERS_MAX: u32 = 1_000_000;
-/// Default number of workers of the cluster.
+/// Default number of workers.
 const WORKERS: u32 = 10;
-/// Default for the longest task into which work is split, in seconds: a slot of the slotted model.
+/// Default length of the longest task into which work is cut, in seconds: a slot of the slotted model.
 const TASK_SECONDS: f64 = 1.0;
 /// Maximum number of slots of one worker.
 const SLOTS_MAX: u32 = 10_000;
@@ -86,7 +74,7 @@ impl MachineFlags {
         }
     }
 
-    /// Divisor that converts map work in slot-seconds to time of the whole map station of the fluid model.
+    /// Divisor that turns slot-seconds of map work into time of the whole map station of the fluid model.
     pub fn fluid_slots(&self) -> anyhow::Result<f64> {
         let workers = match &self.workers {
             None => 1,
@@ -119,18 +107,12 @@ impl MachineFlags {
         config.network.lanes = self.lanes;
         config.network.latency = self.latency;
         config.task_seconds = self.task_length.unwrap_or(TASK_SECONDS);
-        if !(config.task_seconds.is_finite() && 0.0 < config.task_seconds) {
-            return Err(usage(format!("--task-length {} must be a number above 0", config.task_seconds)));
-        }
         Ok(config)
     }
 
     fn slots_of_worker(&self) -> anyhow::Result<Slots> {
         let Some(pools) = &self.pools else {
-            return match (1..=SLOTS_MAX).contains(&self.slots) {
-                true => Ok(Slots::Unified(self.slots)),
-                false => Err(usage(format!("--slots {} must be from 1 to {SLOTS_MAX}", self.slots))),
-            };
+            return Ok(Slots::Unified(self.slots));
         };
         let Some((map, reduce)) = pools.split_once(',') else {
             return Err(usage(format!(
@@ -170,7 +152,7 @@ fn read_workers(path: &Path, slots: Slots) -> anyhow::Result<Vec<SimWorker>> {
         };
         let speed = row.above_zero("speed", Some(1.0))?;
         if WORKERS_MAX as usize - workers.len() < count as usize {
-            return Err(row.refuse(&format!("with it there are more than {WORKERS_MAX} workers")).into());
+            return Err(row.refuse(&format!("with it the table has more than {WORKERS_MAX} workers")).into());
         }
         for _ in 0..count {
             let host = workers.len() as u32;

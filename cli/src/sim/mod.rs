@@ -1,26 +1,25 @@
 //! `sim`: policies on simulated jobs and machines.
 //!
-//! This file has the flags. `source` has the jobs, `model` one run, `machines` the simulated cluster, and
-//! `output` and `plot` the results. Simulators and policies are in the scheduler.
+//! Flags are here; `source` reads jobs, `machines` makes the simulated cluster, `model` does one run, `output` prints. Not
+//! here: simulators and policies, which are in the scheduler.
 
 mod ended;
 mod list;
 mod machines;
 mod model;
 mod output;
-mod plot;
 mod source;
 
 use crate::files::write_whole;
-use crate::terminal::{stdout_json, stdout_text};
+use crate::terminal::{stdout_result, stdout_text};
 use crate::usage::usage;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use ended::{AloneTimes, EndedJob};
 use gristmill_lab::parallel;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
-use gristmill_scheduler::metrics::{Metric, RunMetrics, SLOWDOWN_EDGES, System};
+use gristmill_scheduler::metrics::{Metric, RunMetrics, System};
 use model::SimulatedSystem;
 use source::SimulatedJobs;
 
@@ -28,8 +27,8 @@ use std::path::PathBuf;
 
 /// Simulate policies on jobs and machines
 ///
-/// Runs every policy on the same jobs, once for each seed. Prints means over the seeds, with the half width
-/// of their 95 % interval. The policies are the same code as in a live cluster.
+/// Runs every policy on the same jobs, once for each seed, and prints means over the seeds with the half width of their
+/// 95 % interval. The policies are those of a live cluster.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SimCommand {
@@ -43,7 +42,7 @@ pub struct SimCommand {
     #[arg(long, value_name = "FILE|NAME", required_unless_present = "list")]
     workload: Option<String>,
     /// Runs of each policy, each with other jobs and service times
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=SEEDS_MAX))]
     seeds: u32,
     /// The first seed; the others follow
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -66,10 +65,10 @@ Examples:
   gristmill lab sim --model slotted --policy fifo,fair,asrpt --preemptive \\
       --workload asrpt:setting=exp-large --bound
   gristmill lab sim --model cluster --workers 100 --slots 2 --policy fifo,fair \\
-      --workload day.tsv --scale-bytes 0.01 --jobs 500 --plot day.html
+      --workload day.tsv --scale-bytes 0.01 --jobs 500 --csv day.csv
   gristmill lab sim --list";
 
-/// Model of the system.
+/// Model of the simulation.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum SimModel {
     /// Map and shuffle as fluids that overlap, one job after another or side by side; seconds are of whole stations:
@@ -93,7 +92,7 @@ impl SimModel {
     }
 }
 
-/// Flags for the output.
+/// Output of the simulation.
 #[derive(Args)]
 #[command(next_help_heading = "Output")]
 struct OutputFlags {
@@ -104,35 +103,19 @@ struct OutputFlags {
     /// Compare the total flow time with a lower bound (fluid and slotted models)
     #[arg(long)]
     bound: bool,
-    /// Reject jobs whose load at a station is not below 1 with 95 % confidence
-    #[arg(long, hide_short_help = true)]
-    steady: bool,
-    /// Borders between classes of job size, in seconds alone, for the chart of slowdown
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = SLOWDOWN_EDGES, hide_short_help = true)]
-    buckets: Vec<f64>,
     /// Print all metrics of all runs as JSON
     #[arg(long)]
     json: bool,
     /// Write a line for each job
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a page with all metrics and charts (.html)
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
-}
-
-impl OutputFlags {
-    /// True if an output has metrics besides those of the table.
-    fn has_all_metrics(&self) -> bool {
-        self.json || self.csv.is_some() || self.plot.is_some()
-    }
 }
 
 impl SimCommand {
-    /// True if an output uses the times of jobs alone.
+    /// True if the output contains times of jobs alone.
     fn needs_alone(&self, metrics: Option<&[Metric]>) -> bool {
         let shown = metrics.is_none_or(|metrics| metrics.iter().any(|metric| metric.needs_alone()));
-        shown || self.output.has_all_metrics()
+        shown || self.output.json || self.output.csv.is_some()
     }
 }
 
@@ -144,14 +127,20 @@ struct PolicyRuns {
     outcomes: Vec<RunMetrics>,
 }
 
-/// `gristmill sim`.
+/// `gristmill lab sim`.
 pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     if flags.list {
         stdout_text(&list::text(registry))?;
         return Ok(exit::OK);
     }
     let policies = split_list(&flags.policy);
-    check(flags, &policies)?;
+    if policies.is_empty() {
+        return Err(usage("--policy names no policy".to_owned()));
+    }
+    if flags.output.bound && flags.model == SimModel::Cluster {
+        let words = "--bound is for the fluid and slotted models; no bound is known for the cluster";
+        return Err(usage(words.to_owned()));
+    }
     let metrics = metrics(flags.output.metrics.as_deref(), flags.model.system())?;
     // Clap requires it unless `--list` was given.
     let workload = flags.workload.as_deref().unwrap_or_default();
@@ -165,44 +154,15 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     let alone = alone_times(&system, flags.needs_alone(metrics), &seeds)?;
     let runs = run_all(&system, flags, &policies, &seeds.iter().copied().zip(&alone).collect::<Vec<_>>())?;
     system.end_progress();
-    if let Some(path) = &flags.output.plot {
-        let text = plot::page(flags, &system, &runs);
-        write_whole(path, |file| Ok(file.write_all(text.as_bytes())?))?;
-    }
-    match flags.output.json {
-        true => stdout_json(&output::json(flags, &system, &seeds, &runs))?,
-        false => stdout_text(&output::table(metrics, &runs))?,
-    }
-    Ok(exit::OK)
+    stdout_result(
+        flags.output.json,
+        || output::json(flags, &system, &seeds, &runs),
+        || output::table(metrics, &runs),
+    )
 }
 
-/// Refuses invalid flags, before anything is read or run.
-fn check(flags: &SimCommand, policies: &[String]) -> anyhow::Result<()> {
-    let refuse = |words: &str| Err(usage(words.to_owned()));
-    let output = &flags.output;
-    if policies.is_empty() {
-        return refuse("--policy names no policy");
-    }
-    if flags.seeds == 0 || SEEDS_MAX < flags.seeds {
-        return Err(usage(format!("--seeds {} must be from 1 to {SEEDS_MAX}", flags.seeds)));
-    }
-    if output.bound && flags.model == SimModel::Cluster {
-        return refuse("--bound is for the fluid and slotted models; none is known for the cluster");
-    }
-    let rising = output.buckets.windows(2).all(|pair| pair[0] < pair[1]);
-    if !rising || output.buckets.iter().any(|edge| !(edge.is_finite() && 0.0 < *edge)) {
-        return refuse("--buckets must be numbers above 0, each larger than the one before");
-    }
-    if let Some(path) = &output.plot
-        && path.extension().is_none_or(|ending| ending != "html")
-    {
-        return Err(usage(format!("--plot {} must end in .html", path.display())));
-    }
-    Ok(())
-}
-
-/// Maximum number of runs of one policy.
-const SEEDS_MAX: u32 = 10_000;
+/// Runs of one policy.
+const SEEDS_MAX: i64 = 10_000;
 
 /// Parses a list of metrics, which this system must have.
 fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metric>>> {
@@ -212,7 +172,7 @@ fn metrics(list: Option<&str>, system: System) -> anyhow::Result<Option<Vec<Metr
     Ok(Some(metrics.map_err(|error| usage(error.to_string()))?))
 }
 
-/// Returns the times of jobs alone, seed by seed, if they are needed.
+/// Computes the times of jobs alone for each seed, if the output contains them.
 fn alone_times(system: &SimulatedSystem<'_>, needed: bool, seeds: &[u64]) -> anyhow::Result<Vec<AloneTimes>> {
     if !needed {
         return Ok(seeds.iter().map(|_| AloneTimes::Unknown).collect());

@@ -1,4 +1,4 @@
-//! Results as a table, as JSON, and as lines of jobs.
+//! Results as a table, as JSON, and as a line for each job.
 
 use super::ended::EndedJob;
 use super::model::SimulatedSystem;
@@ -31,13 +31,13 @@ pub fn csv_line(file: &mut dyn Write, policy: &str, seed: u64, job: &EndedJob) -
     writeln!(file, ",{map},{shuffle},{reduce},{}", job.weight)
 }
 
-/// Returns the mean over the seeds; `None` if the metric is undefined for one of them.
-pub fn interval(runs: &PolicyRuns, metric: Metric) -> Option<Interval> {
+/// The mean over the seeds; `None` where the metric means nothing in one of them.
+fn interval(runs: &PolicyRuns, metric: Metric) -> Option<Interval> {
     let values: Option<Vec<f64>> = runs.outcomes.iter().map(|outcome| outcome.value(metric)).collect();
     Interval::of(&values?)
 }
 
-/// Default metrics of the table, if they are defined.
+/// Default metrics of the table; those without a value are left out.
 const COLUMNS: [Metric; 9] = [
     Metric::Flow,
     Metric::FlowP50,
@@ -127,7 +127,7 @@ fn policy_json(runs: &PolicyRuns, seeds: &[u64]) -> Value {
 }
 
 /// Flow times over all seeds together.
-pub fn flow_times(runs: &PolicyRuns) -> Sketch {
+fn flow_times(runs: &PolicyRuns) -> Sketch {
     let mut all = Sketch::new();
     for outcome in &runs.outcomes {
         all.merge(&outcome.flow);
@@ -136,7 +136,7 @@ pub fn flow_times(runs: &PolicyRuns) -> Sketch {
 }
 
 /// Slowdown by size over all seeds together.
-pub fn slowdowns(runs: &PolicyRuns) -> Vec<Bucket> {
+fn slowdowns(runs: &PolicyRuns) -> Vec<Bucket> {
     let Some(first) = runs.outcomes.first() else { return Vec::new() };
     let mut buckets = first.slowdown.clone();
     for (place, bucket) in buckets.iter_mut().enumerate() {

@@ -1,51 +1,34 @@
-//! Source of simulated jobs: a file, read once, or a generator.
+//! Sources of simulated jobs: a file, read once, or a generator.
 
 use super::machines::MachineFlags;
 use crate::files::{InputFileError, read_text};
+use crate::flags::{above_zero, size};
 use crate::usage::usage;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::rate::parse_rate;
-use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::workload::{self, Costs, Format, Generator, Job, Reading, Scale};
 use std::path::Path;
 
-/// Flags for the source and number of jobs.
+/// Selection of jobs.
 #[derive(Args)]
 #[command(next_help_heading = "Jobs")]
 pub struct JobsFlags {
     /// Format of the file [default: by its ending]
-    #[arg(long, value_enum, hide_short_help = true)]
-    format: Option<FormatName>,
+    #[arg(long, value_parser = formats(), hide_short_help = true)]
+    format: Option<Format>,
     /// Only the first N jobs
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
     /// Multiply the arrival rate by F
-    #[arg(
-        long,
-        value_name = "F",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     scale_load: f64,
     /// Multiply all times by F; the load stays
-    #[arg(
-        long,
-        value_name = "F",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     scale_time: f64,
     /// Multiply all bytes by F, with the work that follows from them
-    #[arg(
-        long,
-        value_name = "F",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     scale_bytes: f64,
     /// Maximum number of unreadable lines of a trace that are skipped
     #[arg(long, value_name = "N", default_value_t = 100, hide_short_help = true)]
@@ -59,39 +42,19 @@ pub struct JobsFlags {
     /// Rate of a task, if a trace has only bytes
     #[arg(long, value_name = "RATE", default_value = "20MB/s", hide_short_help = true)]
     task_rate: String,
-    /// Additional seconds of each task, if a trace has only bytes
-    #[arg(
-        long,
-        value_name = "S",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    /// Seconds of a task besides, if a trace has only bytes
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     task_start: f64,
 }
 
-/// [`Format`] on the command line.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum FormatName {
-    /// SWIM: tab-separated arrivals and bytes
-    Swim,
-    /// Rumen: a sequence of JSON objects
-    Rumen,
-    /// Comma-separated, with a header line
-    Csv,
-    /// A list of [[job]] tables
-    Toml,
-}
-
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Format {
-        match name {
-            FormatName::Swim => Format::Swim,
-            FormatName::Rumen => Format::Rumen,
-            FormatName::Csv => Format::Csv,
-            FormatName::Toml => Format::Toml,
-        }
-    }
+/// Values of `--format`: SWIM's tab-separated lines, Rumen's JSON objects, comma-separated values, `[[job]]` tables.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["swim", "rumen", "csv", "toml"]).map(|name| match name.as_str() {
+        "swim" => Format::Swim,
+        "rumen" => Format::Rumen,
+        "csv" => Format::Csv,
+        _ => Format::Toml,
+    })
 }
 
 /// Jobs for any number of runs.
@@ -108,7 +71,7 @@ enum Origin {
 }
 
 impl SimulatedJobs {
-    /// Reads the file of this name, or creates the generator. Reports skipped lines on stderr.
+    /// Reads the file of this name, or makes the generator. Prints the number of skipped lines on stderr.
     pub fn open(name: &str, flags: &JobsFlags, machines: &MachineFlags) -> anyhow::Result<SimulatedJobs> {
         let scale = Scale { load: flags.scale_load, time: flags.scale_time, bytes: flags.scale_bytes };
         scale.validate().map_err(|error| usage(format!("--{error}").replace('`', "")))?;
@@ -122,7 +85,7 @@ impl SimulatedJobs {
             jobs_max: flags.jobs.unwrap_or(usize::MAX),
         };
         let path = Path::new(name);
-        let format = flags.format.map(Format::from).or_else(|| Format::of_name(name));
+        let format = flags.format.or_else(|| Format::of_name(name));
         let Some(format) = format else {
             if path.is_file() {
                 return Err(usage(format!(
@@ -173,19 +136,11 @@ impl SimulatedJobs {
 
 impl JobsFlags {
     fn costs(&self, machines: &MachineFlags) -> anyhow::Result<Costs> {
-        let size = |flag: &str, text: &str| match parse_bytes(text) {
-            Ok(0) => Err(usage(format!("{flag} must be at least 1"))),
-            Ok(bytes) => Ok(bytes as f64),
-            Err(error) => Err(usage(format!("{flag}: {error}"))),
-        };
-        if !(self.task_start.is_finite() && 0.0 < self.task_start) {
-            return Err(usage(format!("--task-start {} must be a number above 0", self.task_start)));
-        }
         let rate = parse_rate(&self.task_rate).map_err(|error| usage(format!("--task-rate: {error}")))?;
         let rate = rate.get() as f64;
         Ok(Costs {
-            split_bytes: size("--split-size", &self.split_size)?,
-            partition_bytes: size("--partition-size", &self.partition_size)?,
+            split_bytes: size("--split-size", &self.split_size)? as f64,
+            partition_bytes: size("--partition-size", &self.partition_size)? as f64,
             task_seconds: self.task_start,
             map_rate: rate,
             reduce_rate: rate,

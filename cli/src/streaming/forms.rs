@@ -1,5 +1,4 @@
-//! Requested forms of pairs: `-io`, `stream.map.input` and similar properties, input and output formats of
-//! typed bytes.
+//! Forms of pairs on the command line: `-io`, `stream.map.input` and its like, formats of typed bytes.
 //!
 //! The forms themselves are in `gristmill_streaming`.
 
@@ -10,11 +9,11 @@ use gristmill_streaming::{
     FieldRule, LineInput, PairForm, PairForms, PartContent, PartRule, StreamStep, StreamingJob,
 };
 
-/// Properties with the forms, in the order in which a pair passes through them.
+/// Properties of the forms, in the order in which a pair meets them.
 const NAMES: [&str; 4] =
     ["stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"];
 
-/// Handles `-io`: one form for all stages.
+/// Sets one form for all directions, as `-io` does.
 pub fn set_all(properties: &mut Properties, form: &str) {
     NAMES.iter().for_each(|name| properties.set(name, form));
 }
@@ -25,7 +24,7 @@ pub fn pair_forms(properties: &Properties) -> Result<PairForms, StreamError> {
         let typed = properties.get(name).unwrap_or("text");
         PairForm::named(typed.trim()).ok_or_else(|| {
             StreamError::configuration(format!(
-                "{name}={typed}: there is text, keyonlytext, rawbytes and typedbytes"
+                "{name}={typed}: available: text, keyonlytext, rawbytes and typedbytes"
             ))
         })
     };
@@ -38,7 +37,7 @@ pub fn pair_forms(properties: &Properties) -> Result<PairForms, StreamError> {
     })
 }
 
-/// Returns the content that the output format makes of pairs.
+/// Content of parts by the output format.
 pub fn part_content(class: Option<&str>) -> Result<PartContent, StreamError> {
     match class {
         None | Some("TextOutputFormat") => Ok(PartContent::Text),
@@ -47,7 +46,7 @@ pub fn part_content(class: Option<&str>) -> Result<PartContent, StreamError> {
     }
 }
 
-/// Returns the rule that splits lines of this form into key and value.
+/// Rule by which lines of this form are split into key and value.
 pub fn line_rule(form: PairForm, rule: FieldRule) -> FieldRule {
     match form {
         // Without a separator the whole line is the key.
@@ -56,7 +55,7 @@ pub fn line_rule(form: PairForm, rule: FieldRule) -> FieldRule {
     }
 }
 
-/// Refuses forms that other parts of the job do not support.
+/// Refuses forms that other parts of the job cannot read.
 pub fn check(job: &StreamingJob) -> Result<(), StreamError> {
     let forms = &job.forms;
     if !forms.map_output.is_text() {

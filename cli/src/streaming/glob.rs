@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// True if a name contains a wildcard.
+/// True if a name contains a wildcard or a brace.
 pub fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '{', '\\'])
 }

@@ -1,8 +1,7 @@
-//! The program under Hadoop's names: called as `hadoop`, `hdfs`, `yarn` or `mapred`, it implements their
-//! commands for scripts.
+//! The program under Hadoop's names: `hadoop`, `hdfs`, `yarn` and `mapred`.
 //!
-//! Supports the commands that jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application` and `version`.
-//! Names of files without a scheme are those of `hdfs:`, as on a cluster.
+//! It has the commands that jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application` and `version`. Names of files
+//! without a scheme are in `hdfs:`, as on a cluster.
 
 use super::{DefaultSystem, job_commands, not_text, run_with_flags_of_environment, shell};
 use crate::settings;
@@ -11,10 +10,10 @@ use gristmill_runtime::exit;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Names that mean Hadoop.
+/// Names of Hadoop's programs.
 const NAMES: [&str; 4] = ["hadoop", "hdfs", "yarn", "mapred"];
 
-/// Reported version: drivers parse the first number, which selects their protocol.
+/// Version that is printed: drivers read the first number, which decides which options they use.
 const VERSION: &str = "3.3.6";
 
 /// True if the program was called by one of Hadoop's names.
@@ -24,7 +23,7 @@ pub fn is_called_as_hadoop(arguments: &[OsString]) -> bool {
     name.and_then(|name| name.to_str()).is_some_and(|name| NAMES.contains(&name))
 }
 
-/// Runs the program under the name it was called by. Returns the exit code.
+/// Runs the program under the name it was called by, and returns the exit code.
 #[must_use]
 pub fn main(arguments: &[OsString]) -> u8 {
     let words: Option<Vec<String>> = arguments.iter().map(|word| word.to_str().map(str::to_owned)).collect();
@@ -39,7 +38,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
             return exit::OK;
         }
         stderr_line(&format!("{name}: {error:#}"));
-        // The exit code of -1.
+        // The value -1 as an exit code.
         u8::MAX
     })
 }
@@ -58,7 +57,7 @@ fn call(name: &str, words: &[String]) -> anyhow::Result<u8> {
         ("yarn", "application" | "app") => job_commands::run("application", rest),
         _ => {
             stderr_line(&format!(
-                "{name}: `{word}` is not known here; available: hadoop jar|fs|job|version, hdfs dfs, yarn jar|application, mapred streaming|job"
+                "{name}: `{word}` is not supported; available: hadoop jar|fs|job|version, hdfs dfs, yarn jar|application, mapred streaming|job"
             ));
             Ok(exit::FAILED)
         }

@@ -1,21 +1,20 @@
-//! Files about jobs that were started under Hadoop's names, for `mapred job` and `yarn application`
-//! (`job_commands`).
+//! Directories of jobs that were started under Hadoop's names: `mapred job -kill` finds their processes there
+//! (`job_commands`), and drivers the logs of failed attempts.
 //!
-//! They are where Hadoop's clusters store theirs, below [`STAGING`] in `hdfs:`, private to their user. The
-//! program that follows a job writes `USER/.staging/JOB/job.json`, and the last lines of failed attempts to
-//! `userlogs/APPLICATION/ATTEMPT/{stderr,syslog}`, where drivers look for them.
+//! They are where Hadoop's clusters have theirs, below [`STAGING`] in `hdfs:`, for their user alone. The program that follows
+//! a job writes `USER/.staging/JOB/job.json`, and the last lines of failed attempts to
+//! `userlogs/APPLICATION/ATTEMPT/{stderr,syslog}`.
 
+use super::file_names::FileNames;
 use super::log::{Level, record};
-use super::places::FileNames;
 use gristmill_worker::whole_file::{self, Promise};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Directory of `hdfs:` in which Hadoop stores files about jobs.
 const STAGING: &str = "tmp/hadoop-yarn/staging";
@@ -23,8 +22,8 @@ const STAGING: &str = "tmp/hadoop-yarn/staging";
 /// Maximum number of recorded jobs. The oldest ended ones are removed, with the logs of their attempts.
 const JOBS_MAX: usize = 100;
 
-/// Maximum bytes of a job's file.
-const RECORD_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of a job's file that are read.
+const RECORD_BYTES_MAX: u64 = 4 << 10;
 
 /// File of a job in its directory.
 const RECORD: &str = "job.json";
@@ -42,69 +41,22 @@ const SPLIT: &str = "Processing split: ";
 /// mrjob recognises a failure only if `syslog` has a line of a Java program's stack.
 const STACK: &str = "\tat org.apache.hadoop.streaming.PipeMapRed.waitOutputThreads(PipeMapRed.java:326)";
 
-/// State of a job in Hadoop's terms.
+/// Process that follows a job, and its start time, as numbers of processes are used again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum KeptState {
-    Running,
-    Succeeded,
-    Failed,
-    Killed,
+pub struct JobProcess {
+    process: u32,
+    started: u64,
 }
 
-/// Tasks of one kind: their number, and their progress in percent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct KeptTasks {
-    pub total: u32,
-    pub percent: u64,
-}
-
-/// Job in its file.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct KeptJob {
-    /// `STAMP_0001`, which follows `job_` and `application_`.
-    pub number: String,
-    pub name: String,
-    pub user: String,
-    pub state: KeptState,
-    /// Reason of a failure.
-    pub why: String,
-    pub started_ms: u64,
-    pub maps: KeptTasks,
-    pub reduces: KeptTasks,
-    /// By group and name.
-    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
-    pub url: String,
-    /// Process that follows the job, and its start time, as numbers of processes are used again.
-    pub process: u32,
-    pub process_started: u64,
-}
-
-impl KeptJob {
-    /// Job that this process starts to follow.
-    pub fn new(number: String, name: String, user: String, url: String) -> Self {
+impl JobProcess {
+    /// Returns this process.
+    fn own() -> Self {
         let process = std::process::id();
-        Self {
-            number,
-            name,
-            user,
-            state: KeptState::Running,
-            why: String::new(),
-            started_ms: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_millis() as u64),
-            maps: KeptTasks::default(),
-            reduces: KeptTasks::default(),
-            counters: BTreeMap::new(),
-            url,
-            process,
-            process_started: start_of(process).unwrap_or(0),
-        }
+        Self { process, started: start_of(process).unwrap_or(0) }
     }
 
-    /// True while the process that follows the job runs.
-    pub fn runs(&self) -> bool {
-        self.state == KeptState::Running && start_of(self.process) == Some(self.process_started)
+    fn runs(self) -> bool {
+        start_of(self.process) == Some(self.started)
     }
 }
 
@@ -133,52 +85,42 @@ impl KeptJobs {
         self.staging.join("userlogs").join(format!("application_{number}"))
     }
 
-    /// Returns all jobs, oldest first. A job whose process was killed has failed.
-    pub fn all(&self) -> Vec<KeptJob> {
-        let read = |directory: &Path| -> Option<KeptJob> {
-            let bytes = whole_file::read(&directory.join(RECORD), RECORD_BYTES_MAX).ok()?;
-            let mut job: KeptJob = serde_json::from_slice(&bytes).ok()?;
-            if job.state == KeptState::Running && !job.runs() {
-                job.state = KeptState::Failed;
-                job.why = "the program that followed it was killed".to_owned();
-            }
-            Some(job)
-        };
-        let entries = fs::read_dir(self.directories()).into_iter().flatten().flatten();
-        let mut jobs: Vec<KeptJob> = entries.filter_map(|entry| read(&entry.path())).collect();
-        jobs.sort_by(|a, b| (a.started_ms, &a.number).cmp(&(b.started_ms, &b.number)));
-        jobs
+    /// Returns the process of a job with a number such as `STAMP_0001`.
+    pub fn find(&self, number: &str) -> Option<JobProcess> {
+        let bytes = whole_file::read(&self.directory(number).join(RECORD), RECORD_BYTES_MAX).ok()?;
+        serde_json::from_slice(&bytes).ok()
     }
 
-    /// Returns the job with a name such as `job_STAMP_0001` or `application_STAMP_0001`.
-    pub fn find(&self, name: &str) -> Option<KeptJob> {
-        let (_, number) = name.split_once('_')?;
-        self.all().into_iter().find(|job| job.number == number)
-    }
-
-    /// Starts a job's file, and removes the oldest jobs beyond the limit.
+    /// Creates a job's directory for this process, and removes the oldest jobs beyond [`JOBS_MAX`].
     ///
     /// # Errors
     /// A directory that is full or belongs to another user.
-    pub fn start(&self, job: KeptJob) -> io::Result<JobKeeper> {
-        let jobs = self.all();
-        let too_many = (jobs.len() + 1).saturating_sub(JOBS_MAX);
-        for job in jobs.iter().filter(|job| !job.runs()).take(too_many) {
+    pub fn start(&self, number: &str) -> io::Result<KeptJob> {
+        let entries = fs::read_dir(self.directories()).into_iter().flatten().flatten();
+        let number_of =
+            |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_prefix("job_")?.to_owned());
+        let mut numbers: Vec<String> = entries.filter_map(number_of).collect();
+        // They start with the time of the job in milliseconds.
+        numbers.sort_unstable();
+        let too_many = (numbers.len() + 1).saturating_sub(JOBS_MAX);
+        let ended = numbers.iter().filter(|number| !self.find(number).is_some_and(JobProcess::runs));
+        for number in ended.take(too_many) {
             // Two programs may do so at the same time.
-            let _ = fs::remove_dir_all(self.directory(&job.number));
-            let _ = fs::remove_dir_all(self.logs(&job.number));
+            let _ = fs::remove_dir_all(self.directory(number));
+            let _ = fs::remove_dir_all(self.logs(number));
         }
-        create_private(&self.directory(&job.number))?;
-        let keeper = JobKeeper { jobs: self.clone(), job };
-        keeper.save()?;
-        Ok(keeper)
+        let directory = self.directory(number);
+        create_private(&directory)?;
+        let bytes = serde_json::to_vec(&JobProcess::own())?;
+        whole_file::replace(&directory.join(RECORD), Promise::Private, |file| file.write_all(&bytes))?;
+        Ok(KeptJob { directory, logs: self.logs(number) })
     }
 
     /// Ends a job as Ctrl-C does, and waits for its end. Returns false if it had ended before.
     ///
     /// # Errors
     /// A process of another user, or one that does not end in time.
-    pub fn kill(&self, job: &KeptJob) -> io::Result<bool> {
+    pub fn kill(&self, number: &str, job: JobProcess) -> io::Result<bool> {
         let Some(process) = i32::try_from(job.process).ok().and_then(Pid::from_raw) else { return Ok(false) };
         let held = match pidfd_open(process, PidfdFlags::empty()) {
             Err(rustix::io::Errno::SRCH) => return Ok(false),
@@ -188,7 +130,7 @@ impl KeptJobs {
         if !job.runs() {
             return Ok(false);
         }
-        File::create(self.directory(&job.number).join(KILL))?;
+        File::create(self.directory(number).join(KILL))?;
         match pidfd_send_signal(&held, Signal::INT) {
             Err(rustix::io::Errno::SRCH) => return Ok(false),
             sent => sent?,
@@ -200,7 +142,7 @@ impl KeptJobs {
             }
             std::thread::sleep(KILL_PAUSE);
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the job was asked to end and still runs"))
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the job received SIGINT and still runs"))
     }
 }
 
@@ -219,27 +161,22 @@ fn start_of(process: u32) -> Option<u64> {
     (state != "Z" && state != "X").then(|| words.nth(18)?.parse().ok())?
 }
 
-/// Writer of a job's file.
+/// Directories of a job that this process follows.
 #[derive(Debug)]
-pub struct JobKeeper {
-    jobs: KeptJobs,
-    pub job: KeptJob,
+pub struct KeptJob {
+    directory: PathBuf,
+    logs: PathBuf,
 }
 
-impl JobKeeper {
-    /// Writes the state of the job.
-    ///
-    /// # Errors
-    /// A directory that is full or belongs to another user.
-    pub fn save(&self) -> io::Result<()> {
-        let bytes = serde_json::to_vec(&self.job)?;
-        let path = self.jobs.directory(&self.job.number).join(RECORD);
-        whole_file::replace(&path, Promise::Private, |file| file.write_all(&bytes))
+impl KeptJob {
+    /// Returns the job's name, such as `job_STAMP_0001`.
+    pub fn name(&self) -> String {
+        self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// True if the job was ended by [`KeptJobs::kill`].
     pub fn is_killed(&self) -> bool {
-        self.jobs.directory(&self.job.number).join(KILL).exists()
+        self.directory.join(KILL).exists()
     }
 
     /// Writes the last lines of a failed attempt. The first is the error; the others are the command's,
@@ -248,7 +185,7 @@ impl JobKeeper {
     /// # Errors
     /// A directory that is full or belongs to another user.
     pub fn keep_log(&self, attempt: &str, message: &str) -> io::Result<()> {
-        let directory = self.jobs.logs(&self.job.number).join(attempt);
+        let directory = self.logs.join(attempt);
         create_private(&directory)?;
         let mut lines = message.lines();
         let error = lines.next().unwrap_or_default();
@@ -278,33 +215,31 @@ mod tests {
         (directory, jobs)
     }
 
-    fn job(stamp: usize, state: KeptState) -> KeptJob {
-        let job = KeptJob::new(format!("{stamp}_0001"), "streamjob".into(), "me".into(), String::new());
-        KeptJob { state, started_ms: stamp as u64, ..job }
-    }
-
     #[test]
     fn jobs_are_kept_until_there_are_too_many_and_those_that_run_for_as_long_as_they_do() {
         let (_directory, jobs) = kept();
-        jobs.start(job(1, KeptState::Running)).unwrap();
-        let mut gone = job(2, KeptState::Running);
-        gone.process_started += 1;
-        jobs.start(gone).unwrap().keep_log("attempt_2_0001_m_000000_0", "words").unwrap();
-        assert!(jobs.find("job_1_0001").unwrap().runs());
-        assert_eq!(jobs.find("application_2_0001").unwrap().state, KeptState::Failed);
-        assert!(jobs.logs("2_0001").exists() && jobs.find("job_3_0001").is_none());
-        for stamp in 3..JOBS_MAX + 10 {
-            jobs.start(job(stamp, KeptState::Succeeded)).unwrap();
+        jobs.start("100_0001").unwrap();
+        let gone = |number: &str| {
+            let kept = jobs.start(number).unwrap();
+            let process = JobProcess { started: JobProcess::own().started + 1, ..JobProcess::own() };
+            fs::write(kept.directory.join(RECORD), serde_json::to_vec(&process).unwrap()).unwrap();
+            kept
+        };
+        gone("101_0001").keep_log("attempt_101_0001_m_000000_0", "words").unwrap();
+        assert!(jobs.find("100_0001").unwrap().runs() && !jobs.find("101_0001").unwrap().runs());
+        assert!(jobs.logs("101_0001").exists() && jobs.find("102_0001").is_none());
+        for stamp in 102..102 + JOBS_MAX {
+            gone(&format!("{stamp}_0001"));
         }
-        assert_eq!(jobs.all().len(), JOBS_MAX);
-        assert!(jobs.find("job_1_0001").is_some(), "it runs");
-        assert!(jobs.find("job_2_0001").is_none() && !jobs.logs("2_0001").exists());
+        assert_eq!(fs::read_dir(jobs.directories()).unwrap().count(), JOBS_MAX);
+        assert!(jobs.find("100_0001").is_some(), "it runs");
+        assert!(jobs.find("101_0001").is_none() && !jobs.logs("101_0001").exists());
     }
 
     #[test]
     fn lines_of_an_attempt_fall_into_those_of_the_command_and_of_the_framework() {
         let (_directory, jobs) = kept();
-        let keeper = jobs.start(job(1, KeptState::Running)).unwrap();
+        let keeper = jobs.start("1_0001").unwrap();
         let words = "subprocess failed with code 1: `x`\nProcessing split: hdfs:///f:0+4\nTraceback\n  more";
         keeper.keep_log("attempt", words).unwrap();
         let read = |name: &str| fs::read_to_string(jobs.logs("1_0001").join("attempt").join(name)).unwrap();

@@ -1,4 +1,4 @@
-//! Log lines that drivers of Hadoop Streaming read: with a time, a level and a logger, in Hadoop's format.
+//! Log for drivers of Hadoop Streaming: lines with a time, a level and a logger, as in Hadoop.
 //!
 //! No colours and no bars, also on a terminal: programs parse these lines there.
 
@@ -19,7 +19,7 @@ pub fn log(level: Level, logger: &str, message: &str) {
     stderr_line(&record(level, logger, message));
 }
 
-/// Returns one line with the current time.
+/// Returns a line with the present time.
 pub fn record(level: Level, logger: &str, message: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     line(since, level, logger, message)

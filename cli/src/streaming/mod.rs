@@ -1,26 +1,26 @@
 //! `streaming`, and `hadoop jar`: a job of Hadoop Streaming on an embedded cluster, or on a running master.
 //!
-//! Output and exit codes are those that callers of Hadoop expect. The job itself is in
+//! Output and exit codes are those of Hadoop, as its callers expect them. The job itself is in
 //! `gristmill_streaming`.
 
 mod archive;
+mod file_names;
 mod forms;
 mod glob;
 mod hadoop;
 mod job_commands;
+mod json_progress;
 mod kept;
 mod log;
 mod names;
 mod options;
-mod places;
 mod readers;
 mod report;
 mod shell;
 mod steps;
-mod told;
 
+pub use file_names::DefaultSystem;
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
-pub use places::DefaultSystem;
 
 use crate::flags::{ClusterFlags, MasterFlags, Spread, size};
 use crate::interruption::watch_interruptions;
@@ -28,6 +28,7 @@ use crate::settings::Settings;
 use crate::terminal::{self, stderr_line};
 use crate::usage::usage;
 use clap::{Args, FromArgMatches};
+use file_names::FileNames;
 use gristmill_runtime::api::ErrorCode;
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
@@ -40,47 +41,46 @@ use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::InputError;
 use gristmill_worker::input::plan::{FileCuts, SplitGoal};
 use gristmill_worker::output::PartFormat;
+use json_progress::JsonProgress;
 use log::{Level, log};
 use options::{TypedJob, TypedOptions};
-use places::FileNames;
 use report::JobReporter;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use told::Teller;
 
 /// Exit codes of Hadoop Streaming.
 mod code {
     pub const OK: u8 = 0;
-    /// The job failed, or the arguments are invalid.
+    /// The job failed, or an argument is invalid.
     pub const FAILED: u8 = 1;
-    /// A path of the input is missing.
+    /// An input path is missing.
     pub const INPUT: u8 = 2;
     /// The job's configuration is invalid.
     pub const CONFIGURATION: u8 = 3;
     /// The output directory exists.
     pub const OUTPUT: u8 = 4;
-    /// Something else went wrong before the job ran.
+    /// Another error before the job ran.
     pub const SUBMIT: u8 = 5;
     /// The job was interrupted.
     pub const INTERRUPTED: u8 = 6;
 }
 
-/// Variable with flags, for example `--workers 4`, for jobs of drivers that cannot pass them.
+/// Variable with flags such as `--workers 4`, for drivers that cannot pass them.
 const FLAGS_VARIABLE: &str = "GRISTMILL_STREAMING_FLAGS";
 
 /// Bytes of a block of Hadoop's file system, which bounds a split.
 const BLOCK_BYTES: u64 = 128 << 20;
 
-/// Hadoop's default target for the number of maps.
+/// Number of maps that Hadoop aims at by default.
 const MAPS: u64 = 2;
 
 /// Run a job of Hadoop Streaming: commands that read lines and write lines
 ///
-/// Accepts the options of `hadoop jar hadoop-streaming.jar` after its own. Input, output and exit codes are
-/// those of Hadoop. Paths without a scheme are files of this machine; hdfs:/// is the directory named by
-/// GRISTMILL_HDFS_ROOT. The book's chapter "Hadoop Streaming" lists the differences from Hadoop.
+/// Accepts the options of `hadoop jar hadoop-streaming.jar` after its own, reads and writes as Hadoop does, and ends with
+/// Hadoop's codes. Paths without a scheme are files of this machine; hdfs:/// is the directory in GRISTMILL_HDFS_ROOT.
+/// The book's chapter "Hadoop Streaming" lists the differences from Hadoop.
 #[derive(Args)]
 #[command(
     disable_help_flag = true,
@@ -90,19 +90,17 @@ Example:
       -mapper 'tr -s \" \" \"\\n\"' -reducer 'uniq -c' -numReduceTasks 3"
 )]
 pub struct StreamingCommand {
-    #[command(flatten)]
-    flags: StreamingFlags,
     /// Options of Hadoop Streaming: -input, -output, -mapper, -combiner, -reducer, -numReduceTasks, -file, -files,
     /// -cmdenv, -D NAME=VALUE, -partitioner, -inputformat, -lazyOutput, ...
     #[arg(value_name = "HADOOP OPTIONS", allow_hyphen_values = true, trailing_var_arg = true)]
     words: Vec<String>,
+    #[command(flatten)]
+    flags: StreamingFlags,
 }
 
-/// Flags of the cluster, before Hadoop's options.
+/// Flags of the cluster, in front of Hadoop's options.
 #[derive(Args, Clone, Debug)]
 struct StreamingFlags {
-    #[command(flatten)]
-    cluster: ClusterFlags,
     /// Run the job on the master whose join line is in this file, instead of on a cluster of its own
     #[arg(long, value_name = "FILE")]
     join: Option<PathBuf>,
@@ -115,13 +113,14 @@ struct StreamingFlags {
     /// Maximum length of a line that ends with a newline [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     max_record: Option<String>,
-    /// Print progress as lines of JSON on stdout, for programs; if stdin is a pipe, the job ends when it
-    /// closes
+    /// Print the job's progress as lines of JSON on stdout, for programs; if stdin is a pipe, the job ends when it closes
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    cluster: ClusterFlags,
 }
 
-/// True if `--NAME` is a flag of the cluster, and so not of the job.
+/// True if `--NAME` is a flag of the cluster and not an option of the job.
 fn is_flag_of_the_cluster(name: &str) -> bool {
     let name = name.split_once('=').map_or(name, |(name, _)| name);
     StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE))
@@ -129,10 +128,10 @@ fn is_flag_of_the_cluster(name: &str) -> bool {
         .any(|argument| argument.get_long() == Some(name))
 }
 
-/// Reason why a job did not start or did not succeed.
+/// Error of a job that was not submitted or failed.
 #[derive(Debug)]
 pub struct StreamError {
-    /// Exit code of the program.
+    /// Exit code.
     pub code: u8,
     /// One sentence.
     pub message: String,
@@ -144,7 +143,7 @@ impl StreamError {
         Self { code, message: message.into() }
     }
 
-    /// Error of invalid arguments.
+    /// Error of an invalid command line.
     pub fn usage(message: impl ToString) -> Self {
         Self { code: code::FAILED, message: message.to_string() }
     }
@@ -171,7 +170,7 @@ fn run_with_flags_of_environment(settings: &Settings, words: &[String], default:
     }
 }
 
-/// Prints an error and returns its exit code.
+/// Prints an error.
 fn failed(error: &StreamError) -> u8 {
     log(Level::Error, "streaming.StreamJob", &error.message);
     if error.code == code::FAILED {
@@ -183,17 +182,20 @@ fn failed(error: &StreamError) -> u8 {
 
 const HELP: &str = "\
 Usage: hadoop jar hadoop-streaming.jar [options]
-  -input PATH           files and directories, several allowed, with commas and wildcards
+  -input PATH           files and directories, with commas and wildcards
   -output DIR           must not exist
-  -mapper COMMAND       [default: hands on what comes in]
+  -mapper COMMAND       [default: returns its input]
   -combiner COMMAND
   -reducer COMMAND      NONE: no reduce; aggregate: Hadoop's aggregators
   -numReduceTasks N     [default: 1]
-  -file PATH, -files PATH#NAME,...      found in the working directory of commands
-  -archives PATH#NAME,...               unpacked there
+  -file PATH, -files PATH#NAME,...
+                        shipped to the working directory of commands
+  -archives PATH#NAME,...
+                        unpacked there
   -cmdenv NAME=VALUE    a variable of commands
   -D NAME=VALUE         a property
-  -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat, NLineInputFormat, TypedBytesInputFormat
+  -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat,
+                        NLineInputFormat, TypedBytesInputFormat
   -outputformat CLASS   TextOutputFormat, TypedBytesOutputFormat
   -io FORM              text, keyonlytext, rawbytes, typedbytes
   -inputreader 'StreamXmlRecordReader,begin=TEXT,end=TEXT'
@@ -203,19 +205,19 @@ Usage: hadoop jar hadoop-streaming.jar [options]
 fn run(settings: &Settings, flags: &StreamingFlags, words: &[String], default: DefaultSystem) -> u8 {
     match options::read(words) {
         Ok(typed) if typed.help => {
-            // A closed stdout ends the program without an error.
+            // A closed stdout is not an error.
             let _ = terminal::stdout_line(&HELP);
             code::OK
         }
         Ok(typed) => carry_out(settings, flags, &typed, default).unwrap_or_else(|error| {
-            Teller::new(flags.json).error(&error);
+            JsonProgress::new(flags.json).error(&error);
             failed(&error)
         }),
         Err(error) => failed(&error),
     }
 }
 
-/// Number that distinguishes jobs started at different times, milliseconds since 1970.
+/// Number that distinguishes jobs of different times, milliseconds since 1970.
 fn stamp() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
@@ -228,7 +230,7 @@ fn carry_out(
 ) -> Result<u8, StreamError> {
     let submit = |error: anyhow::Error| StreamError::new(code::SUBMIT, format!("{error:#}"));
     if flags.json {
-        told::end_with_listener().map_err(|error| submit(error.into()))?;
+        json_progress::end_with_listener().map_err(|error| submit(error.into()))?;
     }
     let places = FileNames::new(typed.default_system()?.unwrap_or(default)).map_err(submit)?;
     let stamp = stamp();
@@ -239,18 +241,16 @@ fn carry_out(
     let options = job_options(flags, settings, typed, &job)?;
     if let Some(parent) = job.output.parent() {
         fs::create_dir_all(parent).map_err(|error| {
-            let said = format!("-output: no folder can be made at {}: {error}", parent.display());
+            let said = format!("-output: could not create the directory {}: {error}", parent.display());
             StreamError::new(code::SUBMIT, said)
         })?;
     }
     let runtime = gristmill_worker::threads::runtime();
     let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
     let reporter = |line: &JoinLine| {
-        // Callers of Hadoop's programs ask them about the job, too.
+        // Drivers end jobs by Hadoop's commands and read the logs of tasks, too.
         let is_kept = default == DefaultSystem::Hdfs && places.known_root().is_some();
-        let name = typed.properties.get("mapreduce.job.name").unwrap_or("streamjob");
-        let kept_name = is_kept.then(|| name.to_owned());
-        (JobReporter::new(stamp, places, &line.endpoint, kept_name), Teller::new(flags.json))
+        (JobReporter::new(stamp, places, &line.endpoint, is_kept), JsonProgress::new(flags.json))
     };
     match standing(flags, settings).map_err(submit)? {
         Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
@@ -265,7 +265,7 @@ fn carry_out(
     }
 }
 
-/// Returns the join line of the given master, if any.
+/// Returns the join line of the named master, if any.
 fn standing(flags: &StreamingFlags, settings: &Settings) -> anyhow::Result<Option<JoinLine>> {
     if flags.join.is_none() && flags.master.is_none() {
         return Ok(None);
@@ -279,7 +279,7 @@ fn standing(flags: &StreamingFlags, settings: &Settings) -> anyhow::Result<Optio
     master.join_line(settings).map(Some)
 }
 
-/// Refuses what Hadoop refuses before it contacts a server.
+/// Refuses paths that Hadoop refuses before it submits.
 fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
     if fs::symlink_metadata(&job.output).is_ok() {
         let said = format!("Output directory {} already exists", places.uri(&job.output));
@@ -294,7 +294,7 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
     }
 }
 
-/// Returns the options of the job and of its splits.
+/// Options of the job, and splits of its input.
 fn job_options(
     flags: &StreamingFlags,
     settings: &Settings,
@@ -325,7 +325,7 @@ fn job_options(
         typed.number("mapreduce.input.fileinputformat.split.maxsize")?.unwrap_or(BLOCK_BYTES).max(1);
     let maps = typed.number("mapreduce.job.maps")?.unwrap_or(MAPS);
     let goal = match job.job.line_input {
-        // Marks may be on both sides of any cut, and no rule finds the start of the next pair.
+        // Marks may be on both sides of a cut, and the start of a pair cannot be found within a file.
         LineInput::Between(_) | LineInput::TypedBytes => None,
         _ => Some(SplitGoal { maps, bytes_min, bytes_max }),
     };
@@ -339,14 +339,14 @@ fn job_options(
     Ok(options)
 }
 
-/// Runs the job on the master of this join line, embedded or not.
+/// Runs the job on the master of this join line; `cluster` if it is this process's own.
 fn run_on(
     runtime: &Arc<tokio::runtime::Runtime>,
     line: &JoinLine,
     cluster: Option<(&Cluster, &ClusterConfig)>,
     typed: TypedJob,
     options: &JobOptions,
-    (mut reporter, mut teller): (JobReporter, Teller),
+    (mut reporter, mut json): (JobReporter, JsonProgress),
 ) -> Result<u8, StreamError> {
     let submit = |error: String| StreamError::new(code::SUBMIT, error);
     let mut core = AsyncClient::new(line);
@@ -360,7 +360,7 @@ fn run_on(
     // Creating one waits for the disk, and few jobs need one.
     let scratch = (ships || !typed.archives.is_empty()).then(|| ScratchFolder::new("streaming-")).transpose();
     let scratch =
-        scratch.map_err(|error| submit(format!("no folder for archives could be made: {error}")))?;
+        scratch.map_err(|error| submit(format!("could not create a directory for archives: {error}")))?;
     let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
     for ShippedFile { name, path: archive } in &typed.archives {
         let path = folder.join("archives").join(name);
@@ -370,31 +370,31 @@ fn run_on(
         job.files.push(ShippedFile { name: name.clone(), path });
     }
     if cluster.is_none() && !job.files.is_empty() {
-        // Workers elsewhere see other files.
+        // Workers on other machines see other files.
         let bundle = folder.join("bundle");
         write_bundle(&job.files, &bundle)
-            .map_err(|error| submit(format!("what is shipped cannot be: {error}")))?;
+            .map_err(|error| submit(format!("could not bundle the files to ship: {error}")))?;
         job.files.clear();
         job.bundle = Some(bundle.to_string_lossy().into_owned());
     }
     let has_reduces = 0 < job.reduces;
     let result = client.run_prepared(Box::new(job), options, &mut |status| {
         reporter.show(status);
-        teller.show(status);
+        json.show(status);
     });
     match result {
         Ok(report) => {
             close_output(&report, typed.lazy_output, typed.marks_success);
             reporter.succeeded(&report.status, &typed.output, has_reduces);
-            teller.end(&report.status, &typed.output, &client);
+            json.end(&report.status, &typed.output, &client);
             Ok(code::OK)
         }
         Err(ClientError::Job { status }) => {
             reporter.failed(&status, has_reduces);
-            teller.end(&status, &typed.output, &client);
+            json.end(&status, &typed.output, &client);
             Ok(failed_job())
         }
-        Err(ClientError::Interrupted { .. }) if reporter.interrupted() => Ok(failed_job()),
+        Err(ClientError::Interrupted { .. }) if reporter.is_killed() => Ok(failed_job()),
         Err(error) => Err(submit_error(&error)),
     }
 }
@@ -405,10 +405,9 @@ fn failed_job() -> u8 {
     code::FAILED
 }
 
-/// Leaves the output directory as Hadoop does. `_SUCCESS` is empty, so that readers of all files read nothing
-/// from it.
+/// Leaves the output directory as Hadoop does: `_SUCCESS` is empty, so that readers of all files read nothing from it.
 fn close_output(report: &JobReport, lazy: bool, marks_success: bool) {
-    // The result exists; an error here does not change that.
+    // The result exists, so errors do not matter.
     let mark = report.output.join("_SUCCESS");
     let _ = if marks_success { fs::File::create(mark).map(drop) } else { fs::remove_file(mark) };
     if lazy {
@@ -417,7 +416,7 @@ fn close_output(report: &JobReport, lazy: bool, marks_success: bool) {
     }
 }
 
-/// Exit code of a job that did not run.
+/// Error with the exit code of a job that did not run.
 fn submit_error(error: &ClientError) -> StreamError {
     let code = match error {
         ClientError::Interrupted { .. } => code::INTERRUPTED,
@@ -441,20 +440,18 @@ fn submit_error(error: &ClientError) -> StreamError {
     if let ClientError::Refused { error } = error
         && error.code == ErrorCode::JobName
     {
-        message.push_str(
-            "; have the master started with --allow-commands, if whoever may submit may run any command",
-        );
+        message.push_str("; start the master with --allow-commands to let its users run any command");
     }
     StreamError::new(code, message)
 }
 
-/// Returns the registry with jobs of commands, for workers and for masters that accept them.
+/// Returns the registry with streaming jobs, for workers and for masters that accept them.
 #[must_use]
 pub fn registered(registry: Registry) -> Registry {
     registry.inner_job::<gristmill_streaming::StreamingJob>()
 }
 
-/// Error of words that are not UTF-8.
+/// Error of an argument that is not UTF-8.
 fn not_text() -> anyhow::Error {
     usage("an argument is not UTF-8".to_owned())
 }

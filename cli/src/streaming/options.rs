@@ -1,11 +1,10 @@
-//! The words of a command line of Hadoop Streaming, `-input x -mapper cat -D a=b`, and the job that they
-//! describe.
+//! Command line of Hadoop Streaming, `-input x -mapper cat -D a=b`, and the job that it describes.
 //!
-//! Generic options may be in any position; Hadoop requires them first.
+//! Generic options may be anywhere; Hadoop wants them first.
 
+use super::file_names::{DefaultSystem, FileNames};
 use super::glob;
 use super::names::Properties;
-use super::places::{DefaultSystem, FileNames, scheme_of, user_of_environment};
 use super::readers;
 use super::steps::step;
 use super::{FLAGS_VARIABLE, StreamError, code, forms, is_flag_of_the_cluster};
@@ -15,38 +14,34 @@ use gristmill_streaming::{
 };
 use gristmill_worker::input::Compression;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Options with a value.
-const WITH_VALUE: &str = "input output mapper combiner reducer file dfs additionalconfspec inputformat outputformat \
+/// Options with a value behind them.
+const WITH_VALUE: &str = "input output mapper combiner reducer file dfs inputformat outputformat \
                           partitioner numReduceTasks inputreader mapdebug reducedebug jobconf cmdenv cacheFile \
-                          cacheArchive io conf D fs jt files libjars archives tokenCacheFile numMapTasks";
-
-/// Maximum bytes of a settings file. Those of whole clusters have a few hundred thousand.
-const CONFIGURATION_BYTES_MAX: u64 = 4 << 20;
+                          cacheArchive io D fs jt files libjars archives tokenCacheFile numMapTasks";
 
 /// Maximum bytes of a file's name.
 const FILE_NAME_BYTES_MAX: usize = 255;
 
-/// The property with the meaning of a name without a scheme.
+/// Property with the file system of names without a scheme.
 const DEFAULT_SYSTEM: &str = "fs.defaultFS";
 
-/// Properties that name the command for failed attempts.
+/// Properties with the commands that inspect failed attempts.
 const MAP_DEBUG: &str = "mapreduce.map.debug.script";
 const REDUCE_DEBUG: &str = "mapreduce.reduce.debug.script";
 
-/// Default bytes of pairs that a combiner gets at once, without `mapreduce.task.io.sort.mb`.
+/// Bytes of pairs that a combiner gets at once unless `mapreduce.task.io.sort.mb` is set.
 const COMBINE_BYTES: u64 = 64 << 20;
 
-/// Maximum of these bytes.
+/// Largest value of that property.
 const COMBINE_BYTES_MAX: u64 = 512 << 20;
 
-/// Default time that a command may hang, without `mapreduce.task.timeout`, milliseconds.
+/// Time without progress after which a command is killed unless `mapreduce.task.timeout` is set, milliseconds.
 const TIMEOUT_MS: u64 = 600_000;
 
-/// Parsed options.
+/// Options as typed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TypedOptions {
     pub inputs: Vec<String>,
@@ -68,8 +63,7 @@ pub struct TypedOptions {
     pub remarks: Vec<String>,
 }
 
-/// Parses the words. If several set one property, the last counts. A property from a settings file yields to
-/// one from outside it, and `-fs` yields to `-D`.
+/// Reads the words. Where several set one property, the last counts, and `-fs` only where `-D` does not.
 ///
 /// # Errors
 /// A word that is not an option, or an option without its value.
@@ -86,32 +80,31 @@ pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
         match name.strip_prefix('-').unwrap_or(name) {
             "lazyOutput" => typed.lazy_output = true,
             "help" | "info" | "h" => typed.help = true,
-            "background" => typed.remarks.push("-background: the job is followed to its end".to_owned()),
+            "background" => {
+                typed.remarks.push("-background has no effect: the job is followed to its end".to_owned());
+            }
             "verbose" | "debug" => {}
             name if name.starts_with('D') && name.contains('=') => options.push(("D", &name[1..])),
             name if WITH_VALUE.split(' ').any(|known| known == name) => {
                 let missing = || StreamError::usage(format!("Missing argument for option: {name}"));
                 options.push((name, words.next().ok_or_else(missing)?));
             }
+            "conf" | "additionalconfspec" => {
+                return Err(StreamError::usage(format!(
+                    "{word}: files of properties are not supported; write each property as -D NAME=VALUE"
+                )));
+            }
             name if is_flag_of_the_cluster(name) => {
                 return Err(StreamError::usage(format!(
-                    "Unrecognized option: {word}: a flag of `gristmill streaming`, which stands before all of Hadoop's \
-                     options, or in {FLAGS_VARIABLE}"
+                    "Unrecognized option: {word}: a flag of `gristmill streaming`; write it before all of Hadoop's options, or in \
+                     {FLAGS_VARIABLE}"
                 )));
             }
             _ => return Err(StreamError::usage(format!("Unrecognized option: {word}"))),
         }
     }
-    options.sort_by_key(|(name, _)| match *name {
-        "conf" | "additionalconfspec" => 0,
-        "fs" | "dfs" => 1,
-        _ => 2,
-    });
+    options.sort_by_key(|(name, _)| !matches!(*name, "fs" | "dfs"));
     options.iter().try_for_each(|(name, value)| typed.option(name, value))?;
-    typed.properties.expand(|name| match name.strip_prefix("env.") {
-        Some(variable) => std::env::var(variable).ok(),
-        None => (name == "user.name").then(user_of_environment),
-    });
     Ok(typed)
 }
 
@@ -146,63 +139,27 @@ impl TypedOptions {
                 self.variables.insert(name.to_owned(), value.to_owned());
             }
             "fs" | "dfs" => self.properties.set(DEFAULT_SYSTEM, value),
-            "conf" | "additionalconfspec" => {
-                let read = read_configuration(value, &mut self.properties);
-                read.map_err(|error| StreamError::configuration(format!("-conf {value}: {error}")))?;
-            }
             "io" => forms::set_all(&mut self.properties, value),
             "mapdebug" => self.properties.set(MAP_DEBUG, value),
             "reducedebug" => self.properties.set(REDUCE_DEBUG, value),
             _ => {
-                self.remarks.push(format!("-{name} {value} has no effect here"));
+                self.remarks.push(format!("-{name} {value} has no effect"));
             }
         }
         Ok(())
     }
 
-    /// Returns the meaning of a name without a scheme, if an option sets it.
+    /// Returns the system of names without a scheme, if it is set.
     ///
     /// # Errors
-    /// A system that is not supported.
+    /// An unknown system.
     pub(super) fn default_system(&self) -> Result<Option<DefaultSystem>, StreamError> {
         let system = self.properties.get(DEFAULT_SYSTEM).map(DefaultSystem::of).transpose();
         system.map_err(StreamError::configuration)
     }
 }
 
-/// Sets the properties of a configuration file of Hadoop.
-///
-/// # Errors
-/// A file that cannot be read, is not a configuration, or includes others, which are not read.
-fn read_configuration(name: &str, properties: &mut Properties) -> io::Result<()> {
-    let path = scheme_of(name).filter(|(scheme, _)| *scheme == "file").map_or(name, |(_, rest)| rest);
-    let mut text = String::new();
-    File::open(path)?.take(CONFIGURATION_BYTES_MAX).read_to_string(&mut text)?;
-    let tree = roxmltree::Document::parse(&text).map_err(io::Error::other)?;
-    if !tree.root_element().has_tag_name("configuration") {
-        return Err(io::Error::other("it has no <configuration>"));
-    }
-    if tree.descendants().any(|node| node.tag_name().name() == "include") {
-        return Err(io::Error::other("included files are not read here: name them with -conf"));
-    }
-    for property in tree.descendants().filter(|node| node.has_tag_name("property")) {
-        // A child element, or an attribute.
-        let value_of = |tag: &str| {
-            let child = property.children().find(|child| child.has_tag_name(tag));
-            // Comments split the text into pieces.
-            let pieces = child.map(|child| child.children().filter(roxmltree::Node::is_text));
-            let text = pieces.map(|pieces| pieces.filter_map(|piece| piece.text()).collect::<String>());
-            text.or_else(|| property.attribute(tag).map(str::to_owned))
-        };
-        // A value may be a separator, which is not trimmed.
-        if let (Some(name), Some(value)) = (value_of("name"), value_of("value")) {
-            properties.set(name.trim(), &value);
-        }
-    }
-    Ok(())
-}
-
-/// Returns the names of a list of shipped files.
+/// The names of a list of what is shipped.
 fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
     // As in Hadoop, a trailing comma adds no name.
     let names: Vec<String> = list.trim_end_matches(',').split(',').map(str::to_owned).collect();
@@ -217,16 +174,16 @@ fn debug_of(typed: Option<&str>) -> Option<Vec<String>> {
     typed.map(split_command).filter(|words| !words.is_empty())
 }
 
-/// A job with the data that its submitter needs.
+/// Job with the data that its submitter needs.
 #[derive(Debug)]
 pub struct TypedJob {
     pub job: StreamingJob,
     pub output: PathBuf,
     pub inputs: Vec<PathBuf>,
     pub lazy_output: bool,
-    /// True to keep `_SUCCESS`.
+    /// True if `_SUCCESS` is written.
     pub marks_success: bool,
-    /// Archives to unpack, each with the name of its directory.
+    /// Archives to be unpacked, each with the name of its directory.
     pub archives: Vec<ShippedFile>,
 }
 
@@ -267,7 +224,7 @@ fn input_paths(name: &str, places: &FileNames) -> Result<Vec<PathBuf>, StreamErr
 }
 
 impl TypedOptions {
-    /// Returns the job.
+    /// Returns the described job.
     ///
     /// # Errors
     /// A missing or invalid option.
@@ -354,7 +311,7 @@ impl TypedOptions {
         Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, marks_success, archives })
     }
 
-    /// Returns the properties that commands get.
+    /// Returns the properties that commands receive.
     fn told_properties(
         &self,
         places: &FileNames,
@@ -394,7 +351,7 @@ impl TypedOptions {
                     Some(other) if fs::canonicalize(&other).ok() == fs::canonicalize(&file.path).ok() => {}
                     Some(other) => {
                         return Err(StreamError::configuration(format!(
-                            "{text}: {} is shipped as `{}' already; write #NAME behind one of them",
+                            "{text}: {} is already shipped as `{}'; append #NAME to one of them",
                             other.display(),
                             file.name
                         )));
@@ -481,7 +438,7 @@ impl TypedOptions {
     /// Returns the compression of parts, if any.
     ///
     /// # Errors
-    /// A codec that is not supported.
+    /// An unknown codec.
     pub fn compression(&self) -> Result<Option<Compression>, StreamError> {
         if self.truth("mapreduce.output.fileoutputformat.compress")? != Some(true) {
             return Ok(None);
@@ -503,7 +460,7 @@ impl TypedOptions {
         self.properties.get(name).map(read).transpose()
     }
 
-    /// Returns the boolean value of a property; any other word counts as unset, as in Hadoop.
+    /// Returns the truth value of a property; other values count as none, as in Hadoop.
     pub fn truth(&self, name: &str) -> Result<Option<bool>, StreamError> {
         Ok(self.properties.get(name).and_then(|text| text.trim().to_ascii_lowercase().parse().ok()))
     }
@@ -623,29 +580,6 @@ mod tests {
             let error = read(&words(text)).unwrap().job(&places, 1).unwrap_err();
             assert!(error.message.contains(missing) && error.code == code::FAILED, "{error:?}");
         }
-    }
-
-    #[test]
-    fn what_is_typed_overrides_what_a_file_of_settings_says_wherever_both_stand() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let property = |name: &str, value: &str| {
-            format!("<property><name>{name}</name><value>{value}</value></property>")
-        };
-        let (reduces, system) =
-            (property("mapred.reduce.tasks", "2"), property("fs.default.name", "file:///"));
-        std::fs::write(file.path(), format!("<configuration>{reduces}{system}</configuration>")).unwrap();
-        let conf = format!("-conf {}", file.path().display());
-        let set = |text: &str| {
-            let properties = read(&words(text)).unwrap().properties;
-            ["mapreduce.job.reduces", "fs.defaultFS"].map(|name| properties.get(name).unwrap().to_owned())
-        };
-        assert_eq!(set(&conf), ["2", "file:///"]);
-        assert_eq!(set(&format!("-numReduceTasks 3 {conf}")), ["3", "file:///"]);
-        assert_eq!(set(&format!("-fs hdfs://a -numReduceTasks 3 {conf}")), ["3", "hdfs://a"]);
-        assert_eq!(
-            set(&format!("-D mapreduce.job.reduces=4 -D fs.defaultFS=hdfs://b {conf} -fs hdfs://a")),
-            ["4", "hdfs://b"]
-        );
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! Parser of `-inputreader`: `StreamXmlRecordReader,begin=<page>,end=</page>`, and no other class. As in
-//! Hadoop its words become properties, for example `stream.recordreader.begin`.
+//! Reader of `-inputreader`: `StreamXmlRecordReader,begin=<page>,end=</page>`, and no other class. As in Hadoop its words
+//! become properties, `stream.recordreader.begin` and the like.
 
 use super::StreamError;
 use super::names::Properties;
 use gristmill_streaming::Marks;
 
-/// Prefix of the properties' names.
+/// Prefix of the properties.
 const PREFIX: &str = "stream.recordreader.";
 
-/// Parses the words of `-inputreader`.
+/// Sets the properties of `-inputreader`.
 pub fn set(reader: &str, properties: &mut Properties) {
     let mut words = reader.split(',');
     properties.set(&format!("{PREFIX}class"), words.next().unwrap_or_default());
@@ -18,29 +18,29 @@ pub fn set(reader: &str, properties: &mut Properties) {
     }
 }
 
-/// Returns the marks that delimit records; `None` without a reader.
+/// Returns the marks around records; `None` without a reader.
 ///
 /// # Errors
-/// Another reader, a missing mark, and patterns.
+/// Another reader, a missing mark, or patterns.
 pub fn marks(properties: &Properties) -> Result<Option<Marks>, StreamError> {
     let property = |name: &str| properties.get(&format!("{PREFIX}{name}"));
     let Some(class) = property("class") else { return Ok(None) };
     let wrong = |why: &str| {
         let said = format!(
-            "-inputreader {class}: {why}; there is \"StreamXmlRecordReader,begin=TEXT,end=TEXT\", where TEXT has no comma"
+            "-inputreader {class}: {why}; available: \"StreamXmlRecordReader,begin=TEXT,end=TEXT\", where TEXT has no comma"
         );
         StreamError::configuration(said)
     };
     if class.rsplit('.').next() != Some("StreamXmlRecordReader") {
-        return Err(wrong("this reader is not known here"));
+        return Err(wrong("this reader is not supported"));
     }
     if property("slowmatch") == Some("true") {
-        return Err(wrong("its marks are text here, and no patterns"));
+        return Err(wrong("its marks are text, not patterns"));
     }
     let mark = |name| property(name).filter(|text| !text.is_empty()).map(str::to_owned);
     match (mark("begin"), mark("end")) {
         (Some(begin), Some(end)) => Ok(Some(Marks { begin, end })),
-        _ => Err(wrong("it lacks `begin` or `end`")),
+        _ => Err(wrong("`begin` or `end` is missing")),
     }
 }
 

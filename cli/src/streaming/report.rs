@@ -1,8 +1,8 @@
-//! Progress output of a job, for people and for programs that read Hadoop's log.
+//! Log of a running job, for people and for programs that read Hadoop's log.
 
-use super::kept::{JobKeeper, KeptJob, KeptJobs, KeptState};
+use super::file_names::FileNames;
+use super::kept::{KeptJob, KeptJobs};
 use super::log::{Level, log};
-use super::places::FileNames;
 use crate::terminal::stderr_text;
 use gristmill_runtime::api::{JobState, JobStatus};
 use gristmill_streaming::counter_sums;
@@ -15,19 +15,18 @@ use std::time::{Duration, Instant};
 /// Time between two lines of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 
-/// Logger of messages about the job.
+/// Logger of the job.
 const JOB: &str = "mapreduce.Job";
 
-/// Prints the progress of a job, and updates its file.
+/// Printer of a job's progress.
 pub struct JobReporter {
     stamp: u64,
     places: FileNames,
     /// Address of the master.
     url: String,
-    /// Name of the job if its file is to be written, for `mapred job` and for drivers that look for the logs
-    /// of tasks.
-    kept_name: Option<String>,
-    kept: Option<JobKeeper>,
+    /// True if the job gets a directory, for `mapred job -kill` and for drivers that look for the logs of tasks.
+    is_kept: bool,
+    kept: Option<KeptJob>,
     is_started: bool,
     shown: Option<(u64, u64)>,
     shown_at: Option<Instant>,
@@ -35,13 +34,13 @@ pub struct JobReporter {
 }
 
 impl JobReporter {
-    pub fn new(stamp: u64, places: FileNames, master: &Endpoint, kept_name: Option<String>) -> Self {
+    pub fn new(stamp: u64, places: FileNames, master: &Endpoint, is_kept: bool) -> Self {
         let scheme = if master.pin.is_some() { "https" } else { "http" };
         Self {
             stamp,
             places,
             url: format!("{scheme}://{}:{}/", master.host, master.port),
-            kept_name,
+            is_kept,
             kept: None,
             is_started: false,
             shown: None,
@@ -50,48 +49,27 @@ impl JobReporter {
         }
     }
 
-    /// Starts the file of the job. A job runs without one, too.
-    fn start_file(&mut self, status: &JobStatus) {
-        let Some(name) = self.kept_name.take() else { return };
-        let user = self.places.user().to_owned();
-        let job = KeptJob::new(self.number(status), name, user, self.url.clone());
-        match KeptJobs::new(&self.places).start(job) {
-            Ok(keeper) => self.kept = Some(keeper),
-            Err(error) => {
-                log(Level::Warn, JOB, &format!("`mapred job` will not know of this job: {error}"));
+    /// Creates the directory of the job. A job runs without one, too.
+    fn keep(&mut self, status: &JobStatus) {
+        if self.is_kept {
+            match KeptJobs::new(&self.places).start(&self.number(status)) {
+                Ok(kept) => self.kept = Some(kept),
+                Err(error) => {
+                    log(Level::Warn, JOB, &format!("`mapred job -kill` will not find this job: {error}"));
+                }
             }
         }
     }
 
-    /// Updates the file of the job.
-    fn keep(&mut self, status: &JobStatus, state: KeptState, why: &str) {
-        let Some(keeper) = &mut self.kept else { return };
-        let job = &mut keeper.job;
-        (job.maps.total, job.reduces.total) = (status.maps.total, status.reduces.total);
-        (job.maps.percent, job.reduces.percent) = match state {
-            KeptState::Succeeded => (100, if status.reduces.total > 0 { 100 } else { 0 }),
-            _ => progress(status),
-        };
-        let groups = counters(status, status.reduces.total > 0).into_iter();
-        job.counters = groups.map(|(group, counts)| (group, counts.into_iter().collect())).collect();
-        (job.state, job.why) = (state, why.to_owned());
-        // The job does not depend on it.
-        let _ = keeper.save();
-    }
-
-    /// Notes that the job was interrupted. Returns true if `mapred job -kill` did it, which counts as a
-    /// normal end.
-    pub fn interrupted(&mut self) -> bool {
-        let Some(keeper) = &mut self.kept else { return false };
-        let is_killed = keeper.is_killed();
-        keeper.job.state = KeptState::Killed;
-        if is_killed {
-            keeper.job.why = "it was killed by its user".to_owned();
-            let (number, why) = (&keeper.job.number, &keeper.job.why);
-            log(Level::Info, JOB, &format!("Job job_{number} failed with state KILLED due to: {why}"));
+    /// Returns true if the job was interrupted by `mapred job -kill`, which is an end like any other.
+    pub fn is_killed(&self) -> bool {
+        let killed = self.kept.as_ref().filter(|kept| kept.is_killed());
+        if let Some(kept) = killed {
+            let words =
+                format!("Job {} failed with state KILLED due to: it was killed by its user", kept.name());
+            log(Level::Info, JOB, &words);
         }
-        let _ = keeper.save();
-        is_killed
+        killed.is_some()
     }
 
     /// Returns the number of the job in Hadoop's style: its tools expect four digits.
@@ -108,14 +86,13 @@ impl JobReporter {
             log(Level::Info, JOB, &format!("The url to track the job: {}", self.url));
             log(Level::Info, JOB, &format!("Running job: job_{number}"));
             log(Level::Info, JOB, &format!("Job job_{number} running in uber mode : false"));
-            self.start_file(status);
+            self.keep(status);
         }
         self.tell_failures(status);
         let progress = progress(status);
         let due = self.shown_at.is_none_or(|at| PROGRESS_PAUSE <= at.elapsed());
         if due && self.shown != Some(progress) {
             self.tell_progress(progress);
-            self.keep(status, KeptState::Running, "");
         }
     }
 
@@ -124,7 +101,7 @@ impl JobReporter {
         log(Level::Info, JOB, &format!(" map {}% reduce {}%", progress.0, progress.1));
     }
 
-    /// Reports each failed attempt once, as Hadoop does.
+    /// Prints each failed attempt once, as Hadoop does.
     fn tell_failures(&mut self, status: &JobStatus) {
         for incident in &status.incidents {
             if !self.incidents.insert(incident.clone()) {
@@ -136,14 +113,14 @@ impl JobReporter {
                 let text = format!("{message}\n");
                 stderr_text(&text);
                 if let Some(keeper) = &self.kept {
-                    // This program has printed them in any case.
+                    // They are printed in any case.
                     let _ = keeper.keep_log(&format!("attempt_{number}_{attempt}"), &text);
                 }
             }
         }
     }
 
-    /// Reports the success of the job.
+    /// Prints the end of a successful job.
     pub fn succeeded(&mut self, status: &JobStatus, output: &Path, has_reduces: bool) {
         self.show(status);
         let all = (100, if has_reduces { 100 } else { 0 });
@@ -152,11 +129,10 @@ impl JobReporter {
         }
         log(Level::Info, JOB, &format!("Job job_{} completed successfully", self.number(status)));
         tell_counters(status, has_reduces);
-        self.keep(status, KeptState::Succeeded, "");
         log(Level::Info, "streaming.StreamJob", &format!("Output directory: {}", self.places.uri(output)));
     }
 
-    /// Reports the failure or cancellation of the job.
+    /// Prints the end of a job that failed or was cancelled.
     pub fn failed(&mut self, status: &JobStatus, has_reduces: bool) {
         self.show(status);
         let state = if status.state == JobState::Cancelled { "KILLED" } else { "FAILED" };
@@ -164,12 +140,10 @@ impl JobReporter {
         let number = self.number(status);
         log(Level::Info, JOB, &format!("Job job_{number} failed with state {state} due to: {why}"));
         tell_counters(status, has_reduces);
-        let kept = if state == "KILLED" { KeptState::Killed } else { KeptState::Failed };
-        self.keep(status, kept, &why);
     }
 }
 
-/// Finished maps and reduces in percent.
+/// Progress of maps and reduces, percent.
 fn progress(status: &JobStatus) -> (u64, u64) {
     let of = |done: u64, total: u64| (done * 100).checked_div(total).unwrap_or(0);
     let maps = match status.input_bytes {
@@ -211,7 +185,7 @@ fn tell_counters(status: &JobStatus, has_reduces: bool) {
     stderr_text(&text);
 }
 
-/// Returns counters by group: those of the system under Hadoop's names, then those of commands.
+/// Counters by group: those of the system under Hadoop's names, then those of commands.
 fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(String, u64)>> {
     let totals = &status.totals;
     let mut groups: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
@@ -220,7 +194,7 @@ fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(Stri
     };
     add("File Input Format Counters", "Bytes Read", totals.map_bytes_in);
     add("File Output Format Counters", "Bytes Written", totals.bytes_out);
-    // Hadoop counts attempts. Those that were returned before they started do not count.
+    // Hadoop counts attempts, without those that returned before they started.
     let attempts = &status.attempts;
     let maps = attempts.maps_launched.saturating_sub(attempts.returned);
     let reduces = attempts.launched.saturating_sub(attempts.maps_launched);

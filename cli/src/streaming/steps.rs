@@ -1,14 +1,14 @@
-//! Parser of `-mapper`, `-combiner` and `-reducer`: a command, or one of the supported classes of Hadoop.
+//! Steps of `-mapper`, `-combiner` and `-reducer`: a command, or one of the supported classes of Hadoop.
 
 use super::StreamError;
 use super::names::Properties;
 use super::options::not_found;
 use gristmill_streaming::{FieldSelection, StreamStep, split_command};
 
-/// Returns the step on the command line. The name of a class of Hadoop means that class.
+/// Returns the typed step. A word that names one of Hadoop's classes is that class.
 ///
 /// # Errors
-/// An unknown class, an invalid list of fields, a command without words.
+/// An unknown class, an invalid list of fields, an empty command.
 pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Result<StreamStep, StreamError> {
     let Some(typed) = typed else { return Ok(StreamStep::Identity) };
     if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") {
@@ -39,7 +39,7 @@ pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Resul
     }
 }
 
-/// Returns the fields that properties name.
+/// Returns the fields that properties select.
 fn selection(option: &str, properties: &Properties) -> Result<FieldSelection, StreamError> {
     let name = match option {
         "-mapper" => "mapreduce.fieldsel.map.output.key.value.fields.spec",

@@ -76,7 +76,7 @@ impl App {
     pub(super) fn new(token_name: &str, has_colours: bool) -> Self {
         let role = token_name.split(['-', '@']).next().unwrap_or_default();
         let read_only = (role == "view").then(|| {
-            format!("the key {token_name} may only look: cancelling needs one of the role submit (`gristmill token new submit`)")
+            format!("the token {token_name} is read-only: cancelling needs one of the role submit (`gristmill cluster token new submit`)")
         });
         Self { read_only, has_colours, ..Self::default() }
     }
@@ -218,7 +218,7 @@ impl App {
         }
         if let Some(job) = self.question.take() {
             let yes = matches!(key.code, KeyCode::Char('y' | 'Y'));
-            self.note = (!yes).then(|| format!("{job} goes on"));
+            self.note = (!yes).then(|| format!("{job} continues"));
             return yes.then_some(Order::Cancel(job));
         }
         match key.code {
@@ -240,7 +240,7 @@ impl App {
 
     fn ask_to_cancel(&mut self) {
         let Some((id, state)) = self.chosen().map(|job| (job.job, job.state)) else {
-            self.note = Some("there is no job to cancel".to_owned());
+            self.note = Some("no job to cancel".to_owned());
             return;
         };
         self.selected = Some(id);

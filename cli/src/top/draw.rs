@@ -54,7 +54,10 @@ pub(super) fn draw(app: &App, frame: &mut Frame<'_>) {
 
 fn cluster_line(app: &App, has_troubles: bool) -> Line<'static> {
     if app.workers.is_empty() {
-        return Line::styled("0 workers: start one with `gristmill worker`", coloured(app, Color::Yellow));
+        return Line::styled(
+            "0 workers: start one with `gristmill cluster worker`",
+            coloured(app, Color::Yellow),
+        );
     }
     let workers = || app.workers.values();
     let slots: u64 = workers().map(|worker| u64::from(worker.slots)).sum();

@@ -35,7 +35,7 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Pause between two pictures; a key draws one at once.
 const PICTURE_PAUSE: Duration = Duration::from_millis(200);
-/// Time that the thread that reads keys waits for one before it checks for the end.
+/// Time that the thread of keys waits for one before it checks for the end.
 const KEY_PAUSE: Duration = Duration::from_millis(100);
 /// Pause between two requests why the chosen job waits.
 const WHY_PAUSE: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ pub struct TopCommand {
     master: MasterFlags,
 }
 
-/// Messages of the other tasks and threads.
+/// Message of the other tasks and threads.
 enum Message {
     /// A line, and true if it is the first of its feed, which contains the whole state.
     Line(Box<FeedLine>, bool),
@@ -67,18 +67,18 @@ enum Message {
     Note(String),
 }
 
-/// `gristmill top`.
+/// `gristmill cluster top`.
 pub fn top(settings: &Settings, flags: &TopCommand) -> anyhow::Result<u8> {
     if !std::io::stdout().is_terminal() {
         return Err(usage(
-            "`top` draws on a terminal, and standard output is not one; `gristmill status` and `gristmill jobs` print the \
+            "`top` draws on a terminal, and standard output is not one; `gristmill cluster status` and `gristmill job list` print the \
              state once, with --json for programs"
                 .to_owned(),
         ));
     }
     if std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
         return Err(usage(
-            "`top` draws on a terminal, and by TERM this one cannot be drawn on; `gristmill status` and `gristmill jobs` \
+            "`top` draws on a terminal, and by TERM this one cannot be drawn on; `gristmill cluster status` and `gristmill job list` \
              print the state once"
                 .to_owned(),
         ));

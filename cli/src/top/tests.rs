@@ -125,7 +125,7 @@ fn any_size_is_drawn_without_a_panic() {
 #[test]
 fn cluster_without_workers_says_how_to_start_one() {
     let text = screen(&app(line(Vec::new(), Vec::new(), json!([]))), 80, 24).join("\n");
-    assert!(text.contains("0 workers: start one with `gristmill worker`"), "{text}");
+    assert!(text.contains("0 workers: start one with `gristmill cluster worker`"), "{text}");
     assert!(text.contains("none yet: `gristmill submit` sends one"), "{text}");
 }
 
@@ -191,7 +191,7 @@ fn key_that_may_only_look_is_told_so_instead_of_being_asked() {
     assert_eq!(app.question, None);
     let text = screen(&app, 160, 24).join("\n");
     assert!(
-        text.contains("the key view-projector@0 may only look: cancelling needs one of the role submit"),
+        text.contains("the token view-projector@0 is read-only: cancelling needs one of the role submit"),
         "{text}"
     );
 }

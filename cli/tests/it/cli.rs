@@ -11,8 +11,6 @@ const LINES_MAX: usize = 60;
 /// Maximum number of columns of every help text.
 const COLUMNS_MAX: usize = 80;
 
-const JOBS: [&str; 5] = ["wordcount", "grep", "sort", "join", "synthetic"];
-
 #[test]
 fn mistakes_in_a_command_end_with_the_code_of_usage() {
     let sandbox = Sandbox::new();
@@ -76,49 +74,46 @@ fn unknown_policies_and_placements_are_refused_with_the_known_ones() {
     sandbox.run_well(["run", "wordcount", &input, "--policy", "fifo", "--placement", "pull"]);
 }
 
+/// Returns the commands that a help lists, which are the jobs in that of `run`.
+fn listed(help: &str) -> Vec<String> {
+    let lines =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names =
+        lines.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
 #[test]
-fn help_of_every_command_fits_80_columns() {
+fn help_of_every_command_fits_60_lines_of_80_columns() {
     let sandbox = Sandbox::new();
-    let mut commands: Vec<Vec<&str>> = vec![vec![], vec!["run"], vec!["submit"]];
-    for job in JOBS {
-        commands.extend([vec!["run", job], vec!["submit", job]]);
-    }
-    for command in [
-        "master",
-        "worker",
-        "up",
-        "down",
-        "status",
-        "top",
-        "jobs",
-        "wait",
-        "cancel",
-        "logs",
-        "gen",
-        "verify-sort",
-        "sim",
-        "compare",
-        "doctor",
-        "token new",
-    ] {
-        commands.push(command.split(' ').collect());
-    }
-    for command in commands {
+    let mut commands: Vec<Vec<String>> = vec![Vec::new()];
+    let (mut walked, mut wrong) = (Vec::new(), Vec::new());
+    while let Some(command) = commands.pop() {
         for flag in ["-h", "--help", "--help-all"] {
-            let finished = sandbox.gristmill(command.iter().chain(&[flag])).finish().expect_code(0);
-            let help = finished.stdout_text();
-            assert!(help.contains("Usage: gristmill"), "{command:?} {flag}: {help}");
+            let words = command.iter().map(String::as_str).chain([flag]);
+            let help = sandbox.gristmill(words).finish().expect_code(0).stdout_text();
+            assert!(help.contains("Usage: "), "{command:?} {flag}: {help}");
             let lines = help.lines().count();
-            assert!(
-                flag == "--help-all" || lines <= LINES_MAX,
-                "{command:?} {flag} has {lines} lines: {help}"
-            );
-            for line in help.lines() {
-                let columns = line.chars().count();
-                assert!(columns <= COLUMNS_MAX, "{command:?} {flag} has {columns} columns: {line}");
+            if flag != "--help-all" && lines > LINES_MAX {
+                wrong.push(format!("{command:?} {flag} has {lines} lines"));
+            }
+            for line in help.lines().filter(|line| line.chars().count() > COLUMNS_MAX) {
+                wrong.push(format!("{command:?} {flag} has a long line: {line}"));
+            }
+            if flag == "--help" {
+                commands.extend(listed(&help).into_iter().map(|name| [&command[..], &[name]].concat()));
             }
         }
+        walked.push(command.join(" "));
     }
+    assert_eq!(wrong, Vec::<String>::new());
+    for command in
+        ["run wordcount", "submit join", "streaming", "job explain", "cluster token new", "lab compare"]
+    {
+        assert!(walked.iter().any(|walked| walked == command), "{command} is not in {walked:?}");
+    }
+    let doctor = sandbox.run_well(["cluster", "doctor", "--help-all"]).stdout_text();
+    assert!(!doctor.contains("--slow"), "{doctor}");
 }
 
 #[test]
@@ -143,6 +138,18 @@ fn json_report_of_a_failed_job_has_a_stable_code() {
     let report = sandbox.run(["run", "wordcount", &input, "--json"]).expect_code(4).json();
     assert_eq!((&report["schema"], &report["state"]), (&1.into(), &"failed".into()));
     assert_eq!(report["failure"]["code"], "input");
+}
+
+#[test]
+fn failed_job_ends_with_its_own_code_where_standard_output_is_closed() {
+    let sandbox = Sandbox::new();
+    let (bad, good) = (sandbox.write("text.gz", "this is no gzip"), sandbox.write("text", "a\n"));
+    let run = |input: &str| {
+        let script = "exec \"$0\" run wordcount \"$1\" --workers 1 --json >&-";
+        sandbox.program("sh".as_ref(), ["-c", script, crate::support::sandbox::PROGRAM, input]).finish()
+    };
+    run(&bad).expect_code(4).expect_words(&["could not write to standard output: it is closed"]);
+    run(&good).expect_code(7);
 }
 
 #[test]
@@ -235,10 +242,15 @@ fn mistyped_command_or_job_gets_a_suggestion() {
     let sandbox = Sandbox::new();
     for (typed, words) in [
         ("stauts", "'status'"),
+        ("clsuter", "'cluster'"),
+        ("job exlpain", "'explain'"),
+        ("cluster dran", "'drain'"),
+        ("lab comapre", "'compare'"),
+        ("run wordcount --ouptut x", "'--output'"),
         ("wordcount", "gristmill run wordcount"),
         ("wordcuont", "is it a job? gristmill run wordcount"),
         ("completions", "--example pages"),
     ] {
-        sandbox.run([typed]).expect_code(2).expect_words(&[words]);
+        sandbox.run(typed.split(' ')).expect_code(2).expect_words(&[words]);
     }
 }

@@ -310,7 +310,7 @@ fn wrong_secret_is_told_apart_from_a_master_that_is_not_there() {
         .gristmill(["status"])
         .finish()
         .expect_code(2)
-        .expect_words(&["no master is known", "gristmill master"]);
+        .expect_words(&["no master is known", "gristmill cluster master"]);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
     let mistakes: [(&[&str], &str); 26] = [
         (&["--map-slots", "2"], "--map-slots needs --reduce-slots"),
         (&["--reduce-slots", "2"], "--reduce-slots needs --map-slots"),
-        (&["--slots", "1", "--map-slots", "2", "--reduce-slots", "2"], "either for both kinds"),
+        (&["--slots", "1", "--map-slots", "2", "--reduce-slots", "2"], "slots are either shared"),
         (&["--map-slots", "0", "--reduce-slots", "2"], "--map-slots 0"),
         (&["--slots", "0"], "--slots 0"),
         (&["--speed", "0"], "--speed 0"),
@@ -73,7 +73,7 @@ fn flags_that_make_no_cluster_or_job_are_refused_before_anything_starts() {
         (&["--deadline", "-5s"], "in the past"),
         (&["--deadline", "soon"], "--deadline soon"),
         (&["--priority", "high"], "--priority"),
-        (&["--weight", "0"], "--weight 0"),
+        (&["--weight", "0"], "--weight"),
         (&["--exact", "not-there"], "--exact not-there"),
         (&["--exact", &no_json], "--exact"),
         (&["--exact", &negative], "map_seconds holds -1"),

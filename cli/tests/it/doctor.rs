@@ -136,7 +136,7 @@ fn doctor_tells_a_token_that_opens_nothing_and_a_file_that_is_no_join_line_from_
     let wrong = sandbox.write_private("wrong", format!("{place}:{other}\n"));
     let garbage = sandbox.write_private("garbage", "no line of ours\n");
     for (file, words) in
-        [(&wrong, "do:  take a join line of this master"), (&garbage, "do:  fix the file with the join line")]
+        [(&wrong, "do:  use a join line of this master"), (&garbage, "do:  fix the file with the join line")]
     {
         finds(doctor(&sandbox, &["--join", file, "--workers", "1"]), 1, words);
     }

@@ -63,7 +63,7 @@ fn a_master_without_workers_is_named_by_who_waits_for_a_job_and_tells_of_the_wor
     let join = await_join_line(&master);
     let out = sandbox.text("out");
     let detached = ["submit", "wordcount", &input, "--output", &out, "--detach"];
-    let words = "job-1 waits: the master has no workers; start one with `gristmill worker`";
+    let words = "job-1 waits: the master has no workers; start one with `gristmill cluster worker`";
     sandbox.gristmill(detached).finish().expect_code(0).expect_words(&[words]);
     let waiting = sandbox.gristmill(["wait", "1"]).start();
     until("a word about workers", || waiting.stderr().contains(words).then_some(()));
@@ -125,7 +125,7 @@ fn what_cannot_be_asked_says_why_and_what_to_do() {
     other.expect_words(&["does not know", "hint: use the master's join line"]);
     sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     let logs = sandbox.gristmill(["logs", "1"]).finish().expect_code(0);
-    logs.expect_words(&["nothing is kept that the code of job-1 wrote"]);
+    logs.expect_words(&["no output of the code of job-1 is kept"]);
     let line = sandbox.write_private("line", &standing.join.text);
     standing.end();
     let gone = sandbox.gristmill(["status", "--join", &line]).finish().expect_code(5);
@@ -224,11 +224,11 @@ fn stumbles_come_with_a_next_step() {
     check(&table, 4, &["lefd does not exist", "hint: check the name of the file"]);
     let into = ["run", "wordcount", &input, "--output", "not/there"];
     check(&into, 3, &["could not create ", "not/there", "No such file", "hint:", "mkdir -p"]);
-    let next = "`gristmill token new work --output FILE` writes one";
+    let next = "`gristmill cluster token new work --output FILE` writes one";
     for command in ["worker", "status"] {
-        check(&[command, "--join", "nosuch.join"], 2, &["there is no file nosuch.join", next]);
+        check(&[command, "--join", "nosuch.join"], 2, &["nosuch.join does not exist", next]);
     }
-    check(&["worker"], 2, &["no master is known", "state/join", "start one with `gristmill master`"]);
+    check(&["worker"], 2, &["no master is known", "state/join", "start one with `gristmill cluster master`"]);
     let standing = Standing::start(&sandbox, 1);
     sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     let report = sandbox.gristmill(["report", "job-1", "--output", "not/there.html"]).finish();

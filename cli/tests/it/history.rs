@@ -71,7 +71,7 @@ fn history_says_that_its_register_is_gone_or_damaged_instead_of_listing_nothing(
         let standing = Standing::start(&sandbox, 0);
         let said = sandbox.gristmill(["history"]).finish().expect_code(3);
         assert!(said.stdout.is_empty(), "{}", said.stdout_text());
-        said.expect_words(&["could not list all jobs that have ended: ", words]);
+        said.expect_words(&["could not list all ended jobs: ", words]);
         let json = sandbox.gristmill(["history", "--json"]).finish().expect_code(3);
         assert_eq!(json.expect_words(&[words]).json(), serde_json::json!([]));
         standing.end();
@@ -120,7 +120,7 @@ fn trace_and_report_replace_a_file_only_when_told() {
             sandbox.gristmill([&[command, "job-1", "--output", &file], more].concat()).finish()
         };
         let refused = write(&[]).expect_code(3);
-        let words = format!("could not write the {command} {file}: there is a file already");
+        let words = format!("could not write the {command} {file}: the file exists already");
         refused.expect_words(&[&words, "hint: choose another file, or add --overwrite"]);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
         write(&["--overwrite"]).expect_code(0);

@@ -2,6 +2,7 @@
 //! for each host. `scripts/places` tests real servers.
 
 use crate::support::sandbox::{Finished, PROGRAM};
+use crate::support::standing::Standing;
 use crate::support::{PATIENCE, Sandbox, process};
 use serde_json::Value;
 use std::fs;
@@ -82,6 +83,10 @@ fn cluster_on_hosts_of_ssh_comes_up_once_runs_a_job_and_goes_down_whole() {
     let logs = fs::read_dir(hosts.sandbox.path("state/logs")).unwrap().count();
     assert_eq!(logs, 2, "those of the two hosts that took part");
     hosts.gristmill(&["down"]).expect_code(3).expect_words(&["nothing is up"]);
+    let standing = Standing::start(&hosts.sandbox, 0);
+    let down = hosts.sandbox.gristmill(["down"]).finish().expect_code(3);
+    down.expect_words(&["a master started by hand runs in", "end it with SIGTERM"]);
+    standing.end();
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn play(sandbox: &Sandbox, steps: &Value, code: i32) -> Value {
 fn top_says_what_to_do_where_there_is_no_terminal() {
     let sandbox = Sandbox::new();
     let finished = sandbox.run(["top"]).expect_code(2);
-    finished.expect_words(&["draws on a terminal", "`gristmill jobs`", "--json"]);
+    finished.expect_words(&["draws on a terminal", "`gristmill job list`", "--json"]);
 }
 
 #[test]

@@ -24,14 +24,13 @@ fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anyt
         assert_eq!(kept, ["to be or not to be\n", "not to be\n"], "{flag} {name}");
         sandbox.assert_nothing_left();
     };
-    for flag in ["--trace", "--narrate-html"] {
-        for name in ["text", "link", "twin"] {
-            check(name, flag, &[&input]);
-        }
-        check("folder/part", flag, &[&folder]);
-        check("text", flag, &[&format!("worker-1:{input}")]);
+    let flag = "--trace";
+    for name in ["text", "link", "twin"] {
+        check(name, flag, &[&input]);
     }
-    // A path within an input directory where no file exists yet is not an input.
+    check("folder/part", flag, &[&folder]);
+    check("text", flag, &[&format!("worker-1:{input}")]);
+    // A place within an input folder where nothing is yet is nobody's input.
     sandbox.run_well(["run", "wordcount", &folder, "--workers", "1", "--trace", &sandbox.text("folder/new")]);
 }
 
@@ -60,16 +59,14 @@ fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before
     sandbox.write("out/_SUCCESS", "");
     symlink("out", sandbox.path("link")).unwrap();
     symlink("out/part-00000", sandbox.path("part")).unwrap();
-    for flag in ["--trace", "--narrate-html"] {
-        for name in ["out/part-00000", "out/_SUCCESS", "out/trace", "link/trace", "part", "link/../out/trace"]
-        {
-            let written = sandbox.text(name);
-            let words = ["run", "wordcount", &input, "--workers", "1", "--overwrite", "--output", &out];
-            let refused = sandbox.run(words.iter().chain(&[flag, &written])).expect_code(2);
-            refused.expect_words(&[&format!("{written} would be written into the output directory")]);
-            assert_eq!(fs::read_to_string(sandbox.path("out/part-00000")).unwrap(), "old");
-            assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
-        }
+    let flag = "--trace";
+    for name in ["out/part-00000", "out/_SUCCESS", "out/trace", "link/trace", "part", "link/../out/trace"] {
+        let written = sandbox.text(name);
+        let words = ["run", "wordcount", &input, "--workers", "1", "--overwrite", "--output", &out];
+        let refused = sandbox.run(words.iter().chain(&[flag, &written])).expect_code(2);
+        refused.expect_words(&[&format!("{written} would be written into the output directory")]);
+        assert_eq!(fs::read_to_string(sandbox.path("out/part-00000")).unwrap(), "old");
+        assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
     }
     // Neither is a new file, even through a link that leads nowhere before the job has run.
     let new = sandbox.text("new");
@@ -91,35 +88,14 @@ fn report_that_would_be_written_into_the_output_of_its_own_job_is_refused_before
 }
 
 #[test]
-fn trace_and_narration_in_one_file_are_refused() {
-    let sandbox = Sandbox::new();
-    let (input, one) = (sandbox.write("text", "a\n"), sandbox.text("one"));
-    symlink("one", sandbox.path("link")).unwrap();
-    fs::write(sandbox.path("there"), "").unwrap();
-    fs::hard_link(sandbox.path("there"), sandbox.path("twin")).unwrap();
-    let names = ["there", "twin"].map(|name| sandbox.text(name));
-    let flags =
-        ["run", "wordcount", &input, "--overwrite", "--trace", &names[0], "--narrate-html", &names[1]];
-    sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
-    for same in ["one", "./one", "../{}/one", "link"] {
-        let folder = sandbox.path("");
-        let same = sandbox.text(&same.replace("{}", folder.file_name().unwrap().to_str().unwrap()));
-        let flags = ["run", "wordcount", &input, "--trace", &one, "--narrate-html", &same];
-        sandbox.run(flags).expect_code(2).expect_words(&["--trace and --narrate-html name the same file"]);
-        assert!(!sandbox.path("one").exists(), "{same}");
-    }
-}
-
-#[test]
-fn journal_in_one_file_with_a_trace_or_narration_among_the_inputs_or_in_the_output_is_refused() {
+fn journal_in_one_file_with_a_trace_among_the_inputs_or_in_the_output_is_refused() {
     let sandbox = Sandbox::new();
     let (input, one) = (sandbox.write("texts/one", "a\n"), sandbox.text("one"));
-    for flag in ["--trace", "--narrate-html"] {
-        let flags = ["run", "wordcount", &input, "--overwrite", flag, &one, "--journal", &one];
-        let same = format!("{flag} and --journal name the same file");
-        sandbox.run(flags).expect_code(2).expect_words(&[&same]);
-        assert!(!sandbox.path("one").exists(), "{flag}");
-    }
+    let flag = "--trace";
+    let flags = ["run", "wordcount", &input, "--overwrite", flag, &one, "--journal", &one];
+    let same = format!("{flag} and --journal name the same file");
+    sandbox.run(flags).expect_code(2).expect_words(&[&same]);
+    assert!(!sandbox.path("one").exists(), "{flag}");
     let (texts, out) = (sandbox.text("texts"), sandbox.text("out"));
     let within = sandbox.text("texts/journal");
     let flags = ["run", "wordcount", &texts, "--workers", "1", "--output", &out, "--journal", &within];
@@ -167,15 +143,26 @@ fn trace_to_the_programs_own_output_goes_behind_what_is_there() {
 }
 
 #[test]
+fn place_where_a_trace_could_not_be_written_is_refused_before_the_job_runs() {
+    let sandbox = Sandbox::new();
+    let input = sandbox.write("text", "a\n");
+    for place in ["nowhere/trace.json", "."] {
+        let (place, out) = (sandbox.text(place), sandbox.text("out"));
+        let finished = sandbox.run(["run", "wordcount", &input, "--output", &out, "--trace", &place]);
+        finished.expect_code(3).expect_words(&[&place, "nothing was run"]);
+        assert!(!sandbox.path("out").exists());
+    }
+}
+
+#[test]
 fn report_takes_the_place_of_a_file_with_overwrite_only() {
     let sandbox = Sandbox::new();
     let (input, there) = (sandbox.write("text", "a\n"), sandbox.write("there", "kept"));
-    for flag in ["--trace", "--narrate-html"] {
-        let words = ["run", "wordcount", &input, "--workers", "1", flag, &there];
-        let refused = sandbox.run(words).expect_code(3);
-        refused.expect_words(&["there is a file already", "hint: choose another file, or add --overwrite"]);
-        assert_eq!(fs::read_to_string(&there).unwrap(), "kept");
-    }
+    let flag = "--trace";
+    let words = ["run", "wordcount", &input, "--workers", "1", flag, &there];
+    let refused = sandbox.run(words).expect_code(3);
+    refused.expect_words(&["the file exists already", "hint: choose another file, or add --overwrite"]);
+    assert_eq!(fs::read_to_string(&there).unwrap(), "kept");
     sandbox.run_well(["run", "wordcount", &input, "--workers", "1", "--overwrite", "--trace", &there]);
     assert!(fs::read_to_string(&there).unwrap().contains("traceEvents"));
     // A device accepts it as before.
@@ -187,11 +174,10 @@ fn link_that_leads_nowhere_is_told_before_anything_runs_and_replaced_when_asked(
     let sandbox = Sandbox::new();
     let (input, link, out) = (sandbox.write("text", "a\n"), sandbox.text("link"), sandbox.text("out"));
     symlink("nowhere", &link).unwrap();
-    for flag in ["--trace", "--narrate-html"] {
-        let flags = ["run", "wordcount", &input, "--workers", "1", "--output", &out, flag, &link];
-        sandbox.run(flags).expect_code(3).expect_words(&["there is a file already"]);
-        assert!(!sandbox.path("out").exists(), "{flag}");
-    }
+    let flag = "--trace";
+    let flags = ["run", "wordcount", &input, "--workers", "1", "--output", &out, flag, &link];
+    sandbox.run(flags).expect_code(3).expect_words(&["the file exists already"]);
+    assert!(!sandbox.path("out").exists(), "{flag}");
     sandbox.run_well(["run", "wordcount", &input, "--overwrite", "--trace", &link]);
     assert!(fs::symlink_metadata(&link).unwrap().is_file() && !sandbox.path("nowhere").exists());
 }

@@ -1,8 +1,8 @@
 //! One run: the jobs of a seed under one policy on one of the models.
 //!
-//! The models have different units, so jobs are converted. The fluid model uses time of whole stations and
-//! has no reduces. The slotted model uses whole units and has no shuffle. The cluster model uses tasks: the
-//! job's own, or those that its work is split into. `remarks` has the messages before a run.
+//! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
+//! reduces, the slotted one whole units and no shuffle, the cluster tasks, its own or those that its work is cut into.
+//! Remarks on that are in `remarks`.
 
 mod remarks;
 
@@ -31,7 +31,6 @@ pub struct SimulatedSystem<'a> {
     registry: &'a Registry,
     source: &'a SimulatedJobs,
     pub(super) machine: SimulatedMachine,
-    slowdown_edges: Vec<f64>,
     bound: bool,
     /// Tasks that have ended in all runs so far, or jobs if the model has no tasks; shown on a terminal.
     progress: ProgressBar,
@@ -43,11 +42,8 @@ pub(super) enum SimulatedMachine {
     Cluster { config: Box<cluster::Config>, network: f64, placement: String, estimator: String },
 }
 
-/// Maximum number of machines of the slotted model.
-const MACHINES_MAX: u32 = 10_000_000;
-
 impl<'a> SimulatedSystem<'a> {
-    /// Checks the machines, and the load if a steady state is requested.
+    /// Checks the machines and prints remarks.
     pub fn new(
         registry: &'a Registry,
         flags: &SimCommand,
@@ -56,17 +52,11 @@ impl<'a> SimulatedSystem<'a> {
         let machines = &flags.machines;
         let machine = match flags.model {
             SimModel::Fluid => SimulatedMachine::Fluid { slots: machines.fluid_slots()? },
-            SimModel::Slotted => {
-                let count = machines.machines;
-                if count == 0 || MACHINES_MAX < count {
-                    return Err(usage(format!("--machines {count} must be from 1 to {MACHINES_MAX}")));
-                }
-                let slot_seconds = machines.slot_length;
-                if !(slot_seconds.is_finite() && 0.0 < slot_seconds) {
-                    return Err(usage(format!("--slot-length {slot_seconds} must be a number above 0")));
-                }
-                SimulatedMachine::Slotted { machines: count, preemptive: machines.preemptive, slot_seconds }
-            }
+            SimModel::Slotted => SimulatedMachine::Slotted {
+                machines: machines.machines,
+                preemptive: machines.preemptive,
+                slot_seconds: machines.slot_length,
+            },
             SimModel::Cluster => {
                 let network = machines.network()?.unwrap_or(Costs::default().network);
                 registry.make_placement(&machines.placement).map_err(usage)?;
@@ -79,15 +69,8 @@ impl<'a> SimulatedSystem<'a> {
                 }
             }
         };
-        let slowdown_edges = flags.output.buckets.clone();
-        let system = SimulatedSystem {
-            registry,
-            source,
-            machine,
-            slowdown_edges,
-            bound: flags.output.bound,
-            progress: progress(flags.model),
-        };
+        let (bound, progress) = (flags.output.bound, progress(flags.model));
+        let system = SimulatedSystem { registry, source, machine, bound, progress };
         system.remark(flags)?;
         Ok(system)
     }
@@ -170,8 +153,7 @@ impl<'a> SimulatedSystem<'a> {
         alone: &AloneTimes,
         sink: &mut dyn FnMut(&EndedJob),
     ) -> anyhow::Result<RunMetrics> {
-        let settings =
-            CollectSettings { capacity: self.capacity(), slowdown_edges: self.slowdown_edges.clone() };
+        let settings = CollectSettings { capacity: self.capacity(), ..CollectSettings::default() };
         let mut collector = Collector::new(settings);
         let counts_tasks = matches!(self.machine, SimulatedMachine::Cluster { .. });
         let mut take = |record: &JobRecord| {
@@ -185,7 +167,7 @@ impl<'a> SimulatedSystem<'a> {
         let used = self.simulate(policy_name, seed, &mut take, &mut Counted(&self.progress))?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
-            return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
+            return Err(InputFileError::new(Path::new(self.source.name()), "it has no job").into());
         }
         if let Some(used) = used {
             outcome.set_use(used);
@@ -199,7 +181,7 @@ impl<'a> SimulatedSystem<'a> {
         Ok(outcome)
     }
 
-    /// Settings of the cluster by name.
+    /// Settings of the cluster model, by name.
     pub fn described(&self) -> Option<Value> {
         let SimulatedMachine::Cluster { config, placement, estimator, .. } = &self.machine else {
             return None;
@@ -277,7 +259,7 @@ impl<'a> SimulatedSystem<'a> {
         }
     }
 
-    /// Attributes an error to the jobs, the flags, or the policy.
+    /// Attributes an error to the jobs, the flags or the policy.
     pub(super) fn judge(&self, policy: &str, seed: u64, error: &SimError) -> anyhow::Error {
         match error {
             SimError::Job { .. } => InputFileError::new(Path::new(self.source.name()), error).into(),

@@ -1,18 +1,18 @@
-//! Remarks on jobs, and refusals, before the simulation: what the model leaves out, the kind and number of
-//! tasks, and whether queues grow.
+//! Remarks on jobs before they are simulated: parts that the model leaves out, tasks that they become, queues that grow.
 
 use super::{SimulatedMachine, SimulatedSystem};
-use crate::files::InputFileError;
 use crate::sim::{SimCommand, SimModel};
 use crate::usage::usage;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::sim::cluster::{self, TaskCounts};
 use gristmill_scheduler::station::{PerStation, Station};
-use gristmill_scheduler::workload::{Growth, Job, LOAD_JOBS_MIN, OfferedLoad, offered_load};
-use std::path::Path;
+use gristmill_scheduler::workload::{Growth, Job, OfferedLoad, offered_load};
 
 impl SimulatedSystem<'_> {
-    /// Prints remarks before a run, and refuses unusable jobs.
+    /// Prints remarks before a run.
+    ///
+    /// # Errors
+    /// A `--task-length` that would cut nothing.
     pub(super) fn remark(&self, flags: &SimCommand) -> anyhow::Result<()> {
         if self.source.is_fixed() && 1 < flags.seeds && flags.model != SimModel::Cluster {
             say!("the jobs and this model are the same for every seed; --seeds 1 suffices");
@@ -20,34 +20,31 @@ impl SimulatedSystem<'_> {
         if let SimulatedMachine::Cluster { config, .. } = &self.machine {
             self.remark_tasks(flags, config)?;
         }
-        if !self.source.is_fixed() && !flags.output.steady {
+        if !self.source.is_fixed() {
             return Ok(());
         }
         let jobs: Vec<Job> = self.jobs(flags.seed).collect();
         self.remark_left_out(flags, &jobs);
         let loads = offered_load(&jobs, self.capacity());
-        let name = |station: usize| ["map", "shuffle", "reduce"][station];
-        if flags.output.steady {
-            return match loads.and_then(|loads| refusal(loads, jobs.len())) {
-                None => Ok(()),
-                Some((station, words)) => {
-                    let words = format!("its load at the {} station is {words}", name(station));
-                    Err(InputFileError::new(Path::new(self.source.name()), words).into())
-                }
-            };
-        }
-        let grows =
-            |loads: PerStation<OfferedLoad>| loads.0.iter().position(|load| load.growth() == Growth::Grows);
-        if let Some(loads) = loads
-            && let Some(station) = grows(loads)
-        {
-            let load = shown(loads.0[station]);
-            say!("the load at the {} station is {load}: queues grow while jobs arrive", name(station));
+        let grows = |loads: &PerStation<OfferedLoad>| {
+            loads
+                .0
+                .into_iter()
+                .zip(["map", "shuffle", "reduce"])
+                .find(|(load, _)| load.growth() == Growth::Grows)
+        };
+        if let Some((load, station)) = loads.as_ref().and_then(grows) {
+            let [low, high] = load.range.unwrap_or([load.load; 2]);
+            say!(
+                "the load at the {station} station is {:.3} ({:.3} to {high:.3} with 95 %): queues grow while jobs arrive",
+                load.load,
+                low.max(0.0)
+            );
         }
         Ok(())
     }
 
-    /// Reports the parts of the jobs that this model does not run.
+    /// Prints the parts of jobs that this model leaves out.
     fn remark_left_out(&self, flags: &SimCommand, jobs: &[Job]) {
         let left_out = match self.machine {
             SimulatedMachine::Fluid { .. } => {
@@ -91,50 +88,5 @@ impl SimulatedSystem<'_> {
             )));
         }
         Ok(())
-    }
-}
-
-/// Returns the reason why these loads do not show a steady state: the station, and a text.
-fn refusal(loads: PerStation<OfferedLoad>, jobs: usize) -> Option<(usize, String)> {
-    let at = |growth: Growth| loads.0.iter().position(|load| load.growth() == growth);
-    let because = |station: usize, words: &str| (station, format!("{}{words}", shown(loads.0[station])));
-    let too_few = format!(
-        ", and {jobs} jobs are too few to tell whether there is a steady state; that takes at least {LOAD_JOBS_MIN}"
-    );
-    at(Growth::Grows)
-        .map(|station| because(station, ", so there is no steady state"))
-        .or_else(|| at(Growth::TooFew).map(|station| because(station, &too_few)))
-        .or_else(|| {
-            at(Growth::Open)
-                .map(|station| because(station, ", which leaves open whether there is a steady state"))
-        })
-}
-
-fn shown(load: OfferedLoad) -> String {
-    match load.range {
-        Some([low, high]) => format!("{:.3} ({:.3} to {:.3} with 95 %)", load.load, low.max(0.0), high),
-        None => format!("{:.3}", load.load),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn loads(map: OfferedLoad) -> PerStation<OfferedLoad> {
-        let none = OfferedLoad { load: 0.0, range: map.range.map(|_| [0.0; 2]) };
-        PerStation::new(map, none, none)
-    }
-
-    #[test]
-    fn steady_state_is_believed_only_where_the_whole_interval_lies_below_1() {
-        let of = |load, range| refusal(loads(OfferedLoad { load, range }), 100).map(|(_, words)| words);
-        assert_eq!(of(0.7, Some([0.5, 0.9])), None);
-        assert_eq!(
-            of(1.5, Some([1.2, 1.8])).unwrap(),
-            "1.500 (1.200 to 1.800 with 95 %), so there is no steady state"
-        );
-        assert!(of(0.9, Some([0.7, 1.1])).unwrap().ends_with("leaves open whether there is a steady state"));
-        assert!(of(0.1, None).unwrap().contains("100 jobs are too few"));
     }
 }

@@ -1,8 +1,8 @@
 //! `hadoop fs -put`, `-get`, `-cp`, `-mv` and `-getmerge`. A file is written completely or not at all.
 
 use super::{FsCall, FsError, NOT_FOUND, in_hadoops_words, path_of};
+use crate::streaming::file_names::DefaultSystem;
 use crate::streaming::glob::entries;
-use crate::streaming::places::DefaultSystem;
 use crate::terminal::own_stream;
 use gristmill_worker::whole_file::{self, Promise};
 use std::fs::{self, File};

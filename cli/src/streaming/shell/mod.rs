@@ -8,9 +8,9 @@ mod list;
 mod rights;
 
 use super::StreamError;
+use super::file_names::{DefaultSystem, FileNames};
 use super::glob;
 use super::options::read;
-use super::places::{DefaultSystem, FileNames};
 use crate::terminal::{StdoutClosed, stderr_line, stdout_line, written};
 use gristmill_runtime::exit;
 use gristmill_runtime::output_dir;
@@ -27,7 +27,7 @@ const NOT_FOUND: &str = "No such file or directory";
 const COMMANDS: &str = "ls (lsr), cat, mkdir, rm (rmr), du (dus), touchz, test, stat, mv, cp, put, get, getmerge, \
                         count, chmod and chown";
 
-/// Exit code of an invalid call: that of -1.
+/// Exit code of an invalid call: the value -1 as an exit code.
 const NOT_DONE: u8 = u8::MAX;
 
 /// Bytes that are printed at once.
@@ -73,7 +73,7 @@ pub fn run(words: &[String]) -> anyhow::Result<u8> {
     let Some((known, paths_min)) = signature(name) else {
         return refuse(format!("{command}: Unknown command; available: {COMMANDS}"));
     };
-    let (flags, paths) = match take_flags(name, known, rest) {
+    let (flags, paths) = match take_flags(known, rest) {
         Ok(taken) => taken,
         Err(unknown) => return refuse(format!("{command}: Illegal option {unknown}")),
     };
@@ -135,7 +135,7 @@ type FlagsAndPaths<'a> = (Vec<&'a str>, Vec<&'a str>);
 ///
 /// # Errors
 /// The flag that the command does not know.
-fn take_flags<'a>(name: &str, known: &[&str], words: &'a [String]) -> Result<FlagsAndPaths<'a>, &'a str> {
+fn take_flags<'a>(known: &[&str], words: &'a [String]) -> Result<FlagsAndPaths<'a>, &'a str> {
     let mut flags = Vec::new();
     let mut rest = words;
     while let [word, behind @ ..] = rest {
@@ -145,8 +145,8 @@ fn take_flags<'a>(name: &str, known: &[&str], words: &'a [String]) -> Result<Fla
                 break;
             }
             Some(flag) if known.contains(&flag) => flags.push(flag),
-            // A mode, as in `-chmod -w FILE`; a single dash is standard input.
-            Some(flag) if name != "chmod" && !flag.is_empty() => return Err(word),
+            // A single dash is standard input.
+            Some(flag) if !flag.is_empty() => return Err(word),
             _ => break,
         }
         rest = behind;
@@ -193,7 +193,7 @@ impl FsCall<'_> {
         }
     }
 
-    /// Calls `work` with each name and each path that it means.
+    /// Calls `work` with each name and each path that it matches.
     fn each(
         &self,
         names: &[&str],
@@ -215,8 +215,8 @@ impl FsCall<'_> {
             .try_for_each(|name| self.report(path_of(&self.names, name).and_then(|path| work(name, &path))))
     }
 
-    /// Returns the paths that a name means, in the order of their names: the path of exactly this name, else
-    /// those that match it as a pattern, else none.
+    /// Returns the paths of a name, in the order of their names: the path of exactly this name, else those
+    /// that match it as a pattern, else none.
     fn find(&self, names: &FileNames, name: &str) -> anyhow::Result<Vec<PathBuf>> {
         let path = path_of(names, name)?;
         match path.symlink_metadata() {
@@ -229,7 +229,7 @@ impl FsCall<'_> {
         }
     }
 
-    /// As [`FsCall::find`], with an error if there are none, unless `-rm -f` ignores it.
+    /// As [`FsCall::find`], with an error if none exists, unless `-rm -f` was typed.
     fn found(&self, names: &FileNames, name: &str) -> anyhow::Result<Vec<PathBuf>> {
         let is_forgiven = self.name.starts_with("rm") && self.has("f");
         match self.find(names, name)? {
@@ -245,7 +245,7 @@ impl FsCall<'_> {
         Ok(in_hadoops_words(name, made)?)
     }
 
-    /// `-cat PATH…`. Distinguishes an error of the file from one of stdout.
+    /// `-cat PATH…`. Distinguishes errors of the file from errors of stdout.
     fn print(&self, path: &Path) -> anyhow::Result<()> {
         let name = self.names.uri(path);
         let mut file = in_hadoops_words(&name, File::open(path))?;

@@ -89,7 +89,7 @@ fn records_of_xml_may_lie_across_lines_and_fields_may_be_left_out() {
     stream(&sandbox, &[&fields[..], &["-mapper", class]].concat()).expect_code(0);
     assert_eq!(oracle::whole(&sandbox.path("out")), b",d\t\nc,a\tb,c\n");
     for (words, said) in [
-        (["-inputreader", "Mine,begin=a,end=b"], "this reader is not known here"),
+        (["-inputreader", "Mine,begin=a,end=b"], "this reader is not supported"),
         (["-D", "map.output.key.value.fields.spec=x"], "is no list of fields"),
     ] {
         fs::remove_dir_all(sandbox.path("out")).unwrap_or_default();

@@ -623,7 +623,7 @@ fn mistakes_end_with_the_codes_of_hadoop() {
     run(&["-input", "in"], 1, "Required argument: -output");
     run(&["-output", "out"], 1, "Required argument: -input");
     run(&["-input", "in", "-output", "out", "-nope"], 1, "Unrecognized option: -nope");
-    run(&["-input", "in", "--workers", "1"], 1, "stands before all of Hadoop's options");
+    run(&["-input", "in", "--workers", "1"], 1, "write it before all of Hadoop's options");
     run(&["-input", "in", "--no-such-flag"], 1, "Unrecognized option: --no-such-flag\n");
     run(&["-input", "missing", "-output", "out", "-mapper", "cat"], 2, "Input path does not exist");
     run(&["-input", "in", "-output", "out", "-inputformat", "Mine"], 3, "class not found : Mine");

@@ -24,7 +24,7 @@ pub fn show(client: &Client, status: &JobStatus) {
     say!("  printed by the job's code:");
     if 0 < before || 0 < omitted {
         say!(
-            "    ({} and {} more; a master keeps them for `gristmill logs {}`)",
+            "    ({} and {} more; a master keeps them for `gristmill job logs {}`)",
             counted(before as u64, "line", "lines"),
             counted(omitted, "byte", "bytes"),
             status.job
@@ -41,8 +41,7 @@ const PRINTED_LINES: usize = 20;
 /// Lines of user output shown when a job fails.
 const LAST_WORDS_LINES: usize = 20;
 
-/// Shows the last output of the attempt that failed the job: the cluster of `run` ends before a user could
-/// ask for it.
+/// Prints the last output of the attempt that failed the job: the cluster of `run` has ended by the time of `job logs`.
 pub fn show_last_words(client: &Client, status: &JobStatus) {
     let detail = status.failure.as_ref().and_then(|failure| failure.detail.as_deref()).unwrap_or_default();
     let Ok(logs) = client.logs(status.job) else { return };
@@ -51,7 +50,7 @@ pub fn show_last_words(client: &Client, status: &JobStatus) {
     };
     let Some(entry) = logs.iter().find(of) else { return };
     let lines: Vec<&str> = entry.text.lines().collect();
-    say!("  last output of the attempt that decided it:");
+    say!("  last output of the attempt that failed the job:");
     for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
         say!("    {}", gristmill_worker::clean::message(line));
     }

@@ -1,9 +1,8 @@
 //! Progress of a job as lines of JSON on standard output, for programs that start this one (`--json`).
 //!
-//! Each line is an object with an `event`: `status` while the job runs, then `end` with the last status and
-//! the trace, or `error` if there is no job. If the program gave a pipe as standard input, it cancels the job
-//! by closing it, or by dying. People and drivers of Hadoop read the log on standard error
-//! ([`report`](super::report)).
+//! Each line is an object with an `event`: `status` while the job runs, then `end` with the last status and the trace, or
+//! `error` if there is no job. If standard input is a pipe, the job ends when that closes.
+//! People and drivers of Hadoop read the log on standard error ([`report`](super::report)).
 
 use super::StreamError;
 use crate::terminal;
@@ -22,18 +21,18 @@ use std::time::{Duration, Instant};
 /// Time between two statuses.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Reports the progress of a job to a program, if requested.
-pub struct Teller {
+/// Writer of progress for a program, if `--json` was typed.
+pub struct JsonProgress {
     wanted: bool,
     told_at: Option<Instant>,
 }
 
-impl Teller {
+impl JsonProgress {
     pub fn new(wanted: bool) -> Self {
         Self { wanted, told_at: None }
     }
 
-    /// Reports a new status.
+    /// Writes a new status.
     pub fn show(&mut self, status: &JobStatus) {
         if self.wanted && self.told_at.is_none_or(|at| PAUSE <= at.elapsed()) {
             self.told_at = Some(Instant::now());
@@ -41,16 +40,16 @@ impl Teller {
         }
     }
 
-    /// Reports the end of the job.
+    /// Writes the end of the job.
     pub fn end(&self, status: &JobStatus, output: &Path, client: &Client) {
         if self.wanted {
-            // A trace that is not available any more is left out: the result exists.
+            // A trace that is gone is left out: the result exists.
             let trace = client.trace(status.job).ok().map(|trace| chrome(&trace));
             say(&json!({"event": "end", "status": short(status), "output": output, "trace": trace}));
         }
     }
 
-    /// Reports that there is no job.
+    /// Writes an error before the job.
     pub fn error(&self, error: &StreamError) {
         if self.wanted {
             say(&json!({"event": "error", "code": error.code, "message": error.message}));
@@ -63,7 +62,7 @@ pub fn end_with_listener() -> io::Result<()> {
     let stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     if stdin.metadata()?.file_type().is_fifo() {
         let watch = move || {
-            // The program sends nothing; an error is an end too.
+            // Nothing is written there; an error is an end too.
             let _ = io::copy(&mut &stdin, &mut io::sink());
             let _ = kill_process(getpid(), Signal::INT);
         };
@@ -82,6 +81,6 @@ fn short(status: &JobStatus) -> Value {
 }
 
 fn say(value: &Value) {
-    // A program that has closed the pipe needs no report; a signal ends the job.
+    // A reader that is gone ends the job by a signal.
     let _ = terminal::stdout_line(value);
 }

@@ -1,7 +1,7 @@
 //! Names of files as Hadoop's programs write them, `hdfs:///user/me/x`, and the local files that they mean.
 //!
-//! `hdfs:` is a directory of this machine, for any host in the name. [`ROOT_VARIABLE`] sets it; the default
-//! is `hdfs` in the user's data directory. A name cannot lead out of it.
+//! `hdfs:` is a directory of this machine, whatever the host in the name: [`ROOT_VARIABLE`] names it, else it is `hdfs` in
+//! the user's directory for data. A name cannot lead out of it.
 
 use crate::usage::usage;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 /// Variable with the directory of `hdfs:///`.
 pub const ROOT_VARIABLE: &str = "GRISTMILL_HDFS_ROOT";
 
-/// Meaning of a name without a scheme.
+/// File system of names without a scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultSystem {
     /// A file of `hdfs:`, relative to the user's directory there.
@@ -21,10 +21,10 @@ pub enum DefaultSystem {
 }
 
 impl DefaultSystem {
-    /// Parses a URI, `local`, or a host of `hdfs:`.
+    /// Reads a URI, `local`, or a machine of `hdfs:`.
     ///
     /// # Errors
-    /// Another system, or an invalid name.
+    /// An unknown system.
     pub fn of(name: &str) -> anyhow::Result<Self> {
         let name = name.trim();
         let is_host = |host: &str| {
@@ -41,32 +41,34 @@ impl DefaultSystem {
             Some(("file", rest)) if is_this(machine_and_path(rest).0) => Ok(Self::Local),
             Some(("hdfs" | "viewfs", _)) => Ok(Self::Hdfs),
             None if is_machine(name) => Ok(Self::Hdfs),
-            _ => Err(usage(format!("`{name}' is no file system here; there is hdfs://HOST/ and file:///"))),
+            _ => Err(usage(format!(
+                "`{name}' is not a supported file system; available: hdfs://HOST/ and file:///"
+            ))),
         }
     }
 }
 
-/// User name as Hadoop determines it.
+/// Name of the user, as in Hadoop.
 pub fn user_of_environment() -> String {
     let named = ["HADOOP_USER_NAME", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let user = named.filter(|user| !user.is_empty() && !user.contains('/') && user != "..");
     user.unwrap_or_else(|| "root".to_owned())
 }
 
-/// Converter between names and files.
+/// Translation of names to files and back.
 #[derive(Clone, Debug)]
 pub struct FileNames {
-    /// Empty if no directory is known, so that only names of local files are valid.
+    /// Empty if no directory is known; then only names of this machine's files are valid.
     root: PathBuf,
     user: String,
     pub default: DefaultSystem,
 }
 
 impl FileNames {
-    /// Creates the converter of this process.
+    /// Translation for this process.
     ///
     /// # Errors
-    /// No directory for `hdfs:` where names without a scheme mean files in it.
+    /// No directory for `hdfs:` where names without a scheme are in it.
     pub fn new(default: DefaultSystem) -> anyhow::Result<Self> {
         let named = std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
@@ -79,36 +81,35 @@ impl FileNames {
         Ok(Self { root, user: user_of_environment(), default })
     }
 
-    /// Returns a copy with another meaning of names without a scheme.
+    /// Returns the same with another system for names without a scheme.
     pub fn with_default(&self, default: DefaultSystem) -> Self {
         Self { default, ..self.clone() }
     }
 
-    /// Returns the directory of `hdfs:///`, if known.
+    /// Directory of `hdfs:///`, if one is known.
     pub fn known_root(&self) -> Option<&Path> {
         Some(self.root()).filter(|root| !root.as_os_str().is_empty())
     }
 
-    /// Returns the same directory, which is known if names without a scheme are in it.
+    /// Directory of `hdfs:///`, which is known where names without a scheme are in it.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the user name as Hadoop determines it.
+    /// Name of the user, as in Hadoop.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// Returns the user's directory in `hdfs:`, which may not exist.
+    /// Directory of the user in `hdfs:`, whether it exists or not.
     pub fn home(&self) -> PathBuf {
         self.root.join("user").join(&self.user)
     }
 
-    /// Returns the file of a name. A trailing slash is ignored: a link with a slash still means the link
-    /// itself.
+    /// Returns the file of a name. A slash at the end is ignored, also behind a link.
     ///
     /// # Errors
-    /// A scheme that is not supported.
+    /// An unknown scheme.
     pub fn local(&self, name: &str) -> anyhow::Result<PathBuf> {
         let Some((scheme, rest)) = scheme_of(name) else {
             return match self.default {
@@ -123,19 +124,19 @@ impl FileNames {
         match scheme {
             "hdfs" | "viewfs" => self.below_root(path),
             "file" if is_this(machine) => Ok(Path::new(path).components().collect()),
-            // It may also be a directory whose first slash is missing.
+            // The first slash of a directory may be missing.
             "file" => Err(usage(format!(
-                "Wrong FS: {name}, expected: file:///: `{machine}' is where the name of a machine stands, and only this \
-                 one's files are read"
+                "Wrong FS: {name}, expected: file:///: `{machine}' is in the place of a machine, and only files of this \
+                 one are read"
             ))),
             _ => Err(usage(format!(
-                "No FileSystem for scheme \"{scheme}\": {name} cannot be read here; there is hdfs: and file:"
+                "No FileSystem for scheme \"{scheme}\": {name} is not supported; available: hdfs: and file:"
             ))),
         }
     }
 
-    /// Returns the file of a name with wildcards as a pattern. Only the typed part is a pattern; the names of
-    /// its parent directories are escaped.
+    /// Returns the pattern of a name with wildcards. Only the typed part is a pattern, not the names of its parent
+    /// directories.
     ///
     /// # Errors
     /// As [`FileNames::local`], and a working directory that does not exist.
@@ -148,7 +149,7 @@ impl FileNames {
         Self { root: escaped(&self.root), user, default: self.default }.local(name)
     }
 
-    /// Returns a name in `hdfs:` as a file; `..` ends at its root.
+    /// Returns the file of a name in `hdfs:`; `..` ends at its root.
     fn below_root(&self, name: &str) -> anyhow::Result<PathBuf> {
         let mut path = self.known_root().ok_or_else(no_root)?.to_owned();
         let begin = if name.starts_with('/') { String::new() } else { format!("/user/{}/", self.user) };
@@ -191,17 +192,17 @@ impl FileNames {
 }
 
 fn no_root() -> anyhow::Error {
-    usage(format!("no folder for hdfs: is known, as HOME is not set: name one in {ROOT_VARIABLE}"))
+    usage(format!("no directory for hdfs: is known, as HOME is not set: name one in {ROOT_VARIABLE}"))
 }
 
-/// Returns the host and the path after a scheme; `//HOST` may precede the path, or be alone.
+/// Splits the text behind a scheme into machine and path; `//MACHINE` is optional, and so is the path behind it.
 fn machine_and_path(rest: &str) -> (&str, &str) {
     let Some(rest) = rest.strip_prefix("//") else { return ("", rest) };
     let (machine, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     (machine, if path.is_empty() { "/" } else { path })
 }
 
-/// True if a host after `file:` is this machine.
+/// True if a machine behind `file:` is this one.
 fn is_this(machine: &str) -> bool {
     machine.is_empty() || machine.eq_ignore_ascii_case("localhost")
 }
@@ -218,7 +219,7 @@ fn escaped(path: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(escaped))
 }
 
-/// Returns the scheme of a name, and the text after its colon.
+/// Splits a name into its scheme and the rest behind the colon.
 pub fn scheme_of(name: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = name.split_once(':')?;
     let is_scheme = scheme.bytes().next().is_some_and(|first| first.is_ascii_alphabetic())
