@@ -163,6 +163,7 @@ pub fn main(registry: Registry) -> ExitCode {
 #[must_use]
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     gristmill_worker::streams::make_closed_ones_fail();
+    plug_in_extensions();
     survive_file_limit();
     gristmill_worker::descriptors::raise();
     // Children come first, under any name of the program: they need no command line.
@@ -197,6 +198,14 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
         }
     };
     exit_code(dispatch(registry, &matches))
+}
+
+/// Makes the formats and stores that were built in inputs and outputs of this process. [`main`] does so itself.
+pub fn plug_in_extensions() {
+    #[cfg(feature = "formats")]
+    gristmill_formats::plug_in();
+    #[cfg(feature = "stores")]
+    gristmill_stores::plug_in();
 }
 
 /// Returns the exit code of a command, and prints its error.

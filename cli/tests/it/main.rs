@@ -74,6 +74,7 @@ mod stores;
 mod streaming;
 mod support;
 mod suspend;
+#[cfg(all(feature = "formats", feature = "stores"))]
 mod tables;
 mod tokens;
 mod top;

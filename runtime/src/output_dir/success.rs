@@ -2,7 +2,7 @@
 
 use crate::api::{JobStatus, NamedBadRecord, SCHEMA};
 use gristmill_worker::folder::Folder;
-use gristmill_worker::objects::{ObjectBucket, ObjectUrl, is_url};
+use gristmill_worker::objects::{self, ObjectUrl, is_url};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Success {
 
     fn read_stored(url: &str) -> io::Result<Self> {
         let got = ObjectUrl::parse(url).and_then(|url| {
-            let bucket = ObjectBucket::of(&url)?;
+            let bucket = objects::open(&url)?;
             bucket.get(&url.child_key(SUCCESS), SUCCESS_BYTES_MAX)
         });
         let (text, _) = got.map_err(|error| io::Error::other(crate::chain(&error)))?;

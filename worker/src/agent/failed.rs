@@ -27,7 +27,7 @@ pub enum Destination {
     /// Attached submitter, to which parts are sent, as this worker does not see the directory.
     Submitter(Endpoint),
     /// Prefix of an object store, to which parts are uploaded.
-    Store(Arc<ObjectBucket>, ObjectUrl),
+    Store(Arc<dyn ObjectBucket>, ObjectUrl),
 }
 
 /// Converts a failure to the form reported to the master.

@@ -17,7 +17,7 @@ use crate::fault;
 use crate::folder::{Folder, PlainName};
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::input::FileStamp;
-use crate::objects::{ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
+use crate::objects::{self, ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
 use crate::output::{OpenNamed, Output};
 use crate::protocol::{FailureClass, Part};
 use crate::task::{PartDone, TaskStats};
@@ -49,7 +49,7 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
     }
     let output = job.order.output.to_text();
     if is_url(&output) {
-        let reached = ObjectUrl::parse(&output).and_then(|url| Ok((ObjectBucket::of(&url)?, url)));
+        let reached = ObjectUrl::parse(&output).and_then(|url| Ok((objects::open(&url)?, url)));
         let (bucket, url) = reached.map_err(|error| store_failed(&error))?;
         return Ok(job.destination.get_or_init(|| Destination::Store(bucket, url)));
     }
@@ -203,7 +203,7 @@ pub(super) fn finish_part(
 /// task, and another job that writes there, has other names.
 fn upload_parts(
     assignment: &Assignment,
-    (bucket, url): (&Arc<ObjectBucket>, &ObjectUrl),
+    (bucket, url): (&Arc<dyn ObjectBucket>, &ObjectUrl),
     built: &Built,
     part: &Part,
 ) -> Result<FileStamp, Failed> {

@@ -10,7 +10,7 @@ use super::path::FilePath;
 use super::source::ByteSource;
 use super::split::Piece;
 use super::window::Fill;
-use bzip2::{Decompress, Status};
+use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
@@ -55,7 +55,7 @@ impl Decoded {
     /// Decodes a bzip2 file of any number of streams, as the `bzip2` tool does. Bytes after the last
     /// stream are ignored.
     pub fn bzip2(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
-        let member = Member::Bzip2(Box::new(Bzip2Stream::new(Stored::new(file, piece.stamp.size))));
+        let member = Member::Bzip2(Box::new(BzDecoder::new(Stored::new(file, piece.stamp.size))));
         Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
     }
 
@@ -66,14 +66,7 @@ impl Decoded {
         limits: &InputLimits,
     ) -> Result<Self, InputError> {
         let unavailable = |source| InputError::Unavailable { path: piece.name.clone(), source };
-        let mut stored = Stored::new(file, piece.stamp.size);
-        let head = stored.fill_buf().map_err(|source| failed(&piece.name, 0, source))?;
-        let window = zstd_window(head).unwrap_or(0);
-        if 1 << ZSTD_WINDOW_LOG_MAX < window {
-            let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
-            let (window, limit) = (mebibytes(window), mebibytes(1 << ZSTD_WINDOW_LOG_MAX));
-            return Err(InputError::Window { path: piece.name.clone(), window, limit });
-        }
+        let stored = Stored::new(file, piece.stamp.size);
         let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(unavailable)?;
         decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(unavailable)?;
         Ok(Self::new(piece, Decoder::Zstd(Box::new(decoder)), limits))
@@ -102,27 +95,6 @@ impl Decoded {
 fn failed(name: &FilePath, offset: u64, error: io::Error) -> InputError {
     let corrupt = |source| InputError::Corrupt { path: name.clone(), offset, source };
     error.downcast::<InputError>().unwrap_or_else(corrupt)
-}
-
-/// Returns the window size in bytes of the first frame, from its header (RFC 8878); `None` if these bytes
-/// do not contain it.
-fn zstd_window(mut bytes: &[u8]) -> Option<u64> {
-    // Frames that decoders skip.
-    while let [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d, rest @ ..] = bytes {
-        bytes = rest.get(u32::from_le_bytes([*a, *b, *c, *d]) as usize..)?;
-    }
-    let [0x28, 0xB5, 0x2F, 0xFD, descriptor, rest @ ..] = bytes else { return None };
-    if descriptor & 0x20 == 0 {
-        let window = u64::from(*rest.first()?);
-        let base = 1_u64 << (10 + (window >> 3));
-        return Some(base + base / 8 * (window & 7));
-    }
-    // A single segment: the window is the content, whose size follows the dictionary id.
-    let at = [0, 1, 2, 4][usize::from(descriptor & 3)];
-    let length = 1 << (descriptor >> 6);
-    let mut size = [0; 8];
-    size[..length].copy_from_slice(rest.get(at..at + length)?);
-    Some(u64::from_le_bytes(size))
 }
 
 impl Fill for Decoded {
@@ -213,14 +185,14 @@ impl Read for Members {
 /// Member of a file that may have several.
 enum Member {
     Gzip(Box<GzDecoder<Stored>>),
-    Bzip2(Box<Bzip2Stream>),
+    Bzip2(Box<BzDecoder<Stored>>),
 }
 
 impl Member {
     fn stored(&mut self) -> &mut Stored {
         match self {
             Member::Gzip(decoder) => decoder.get_mut(),
-            Member::Bzip2(stream) => &mut stream.stored,
+            Member::Bzip2(decoder) => decoder.get_mut(),
         }
     }
 
@@ -236,7 +208,7 @@ impl Member {
     fn next(self) -> Self {
         match self {
             Member::Gzip(ended) => Member::Gzip(Box::new(GzDecoder::new(ended.into_inner()))),
-            Member::Bzip2(ended) => Member::Bzip2(Box::new(Bzip2Stream::new(ended.stored))),
+            Member::Bzip2(ended) => Member::Bzip2(Box::new(BzDecoder::new(ended.into_inner()))),
         }
     }
 }
@@ -245,48 +217,8 @@ impl Read for Member {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Member::Gzip(decoder) => decoder.read(out),
-            Member::Bzip2(stream) => stream.read(out),
+            Member::Bzip2(decoder) => decoder.read(out),
         }
-    }
-}
-
-/// One stream of a bzip2 file.
-struct Bzip2Stream {
-    stored: Stored,
-    decoder: Decompress,
-    ended: bool,
-}
-
-impl Bzip2Stream {
-    fn new(stored: Stored) -> Self {
-        Self { stored, decoder: Decompress::new(false), ended: false }
-    }
-}
-
-impl Read for Bzip2Stream {
-    /// The crate's own reader would loop forever when out of memory.
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while !self.ended && !out.is_empty() {
-            let (used, made) = (self.decoder.total_in(), self.decoder.total_out());
-            let status = self.decoder.decompress(self.stored.fill_buf()?, out);
-            let (used, made) = (self.decoder.total_in() - used, self.decoder.total_out() - made);
-            self.stored.consume(used as usize);
-            match status.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
-                Status::StreamEnd => self.ended = true,
-                Status::MemNeeded => return Err(io::ErrorKind::OutOfMemory.into()),
-                _ if used == 0 && made == 0 => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::UnexpectedEof,
-                        "it ends in the middle of a stream",
-                    ));
-                }
-                _ => {}
-            }
-            if 0 < made {
-                return Ok(made as usize);
-            }
-        }
-        Ok(0)
     }
 }
 

@@ -106,7 +106,7 @@ pub enum InputError {
     /// The URL has an unsupported scheme.
     #[error(
         "input {path} is a URL, and only files {}are read; fetch it first and name the file, or pipe it in: `curl URL | gristmill run JOB -`",
-        if objects::BUILT_IN { "and those of s3, gs, az, http and https " } else { "" }
+        if objects::are_plugged_in() { "and those of s3, gs, az, http and https " } else { "" }
     )]
     Url {
         /// URL as the user named it.
@@ -212,8 +212,8 @@ pub enum InputError {
         /// Maximum number of skipped records.
         max: u64,
     },
-    /// A compressed file is damaged or truncated.
-    #[error("compressed input {path} is damaged or cut short near byte {offset} of the compressed file")]
+    /// A compressed file that is damaged, cut short, or needs a larger window than decoders have.
+    #[error("compressed input {path} cannot be decompressed near byte {offset} of the compressed file")]
     Corrupt {
         /// Path as the user named it.
         path: FilePath,
@@ -258,18 +258,6 @@ pub enum InputError {
         path: FilePath,
         /// Suffix of the names of such files.
         suffix: &'static str,
-    },
-    /// A zstd file needs more memory than is allowed.
-    #[error(
-        "compressed input {path} needs a window of {window} MiB (zstd --long), and {limit} MiB are allowed; pack it again without --long"
-    )]
-    Window {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Window size in MiB, rounded up.
-        window: u64,
-        /// Maximum size in MiB.
-        limit: u64,
     },
     /// A columnar table, or a file with the name of one, cannot be decoded.
     #[error("could not decode input {path} as {kind}")]
@@ -357,7 +345,7 @@ pub enum InputError {
     },
     /// This program was built without support for tables.
     #[error(
-        "input {path} is a {kind} file, which this program was built without reading (the feature `tables`)"
+        "input {path} is a {kind} file, which this program was built without reading (the feature `formats`)"
     )]
     TablesNotBuiltIn {
         /// Path as the user named it.

@@ -402,7 +402,9 @@ fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
         .split_once(':')
         .and_then(|(worker, path)| worker.parse::<WorkerId>().ok().map(|worker| (worker, path)));
     match of_worker {
-        None if objects::BUILT_IN && Scheme::of(text).is_some() => Ok((Place::Store, FilePath::from(text))),
+        None if objects::are_plugged_in() && Scheme::of(text).is_some() => {
+            Ok((Place::Store, FilePath::from(text)))
+        }
         None if is_url(text) => Err(InputError::Url { path: FilePath::from(text) }),
         None => Ok((Place::Submitter, FilePath::from(text))),
         Some((worker, path)) if path.starts_with('/') => Ok((Place::Worker(worker), FilePath::from(path))),

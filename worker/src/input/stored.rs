@@ -15,7 +15,7 @@ use super::split::{FileStamp, Piece};
 use super::table::TableKind;
 use super::wildcards::{self, NamePattern};
 use crate::objects::{
-    AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
+    self, AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
     ObjectUrl,
 };
 use serde::Deserialize;
@@ -34,7 +34,7 @@ const SUCCESS_BYTES_MAX: u64 = 256 << 20;
 /// A URL without objects, and the errors of the store.
 pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedFile>, InputError> {
     let url = ObjectUrl::parse(&path.to_text()).map_err(InputError::store)?;
-    let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
+    let bucket = objects::open(&url).map_err(InputError::store)?;
     let missing = || InputError::Missing { path: path.clone() };
     if url.scheme().is_web() {
         return match bucket.look(url.key()) {
@@ -69,7 +69,7 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
 
 /// Listing of a bucket.
 struct Prefix<'a> {
-    bucket: &'a Arc<ObjectBucket>,
+    bucket: &'a Arc<dyn ObjectBucket>,
     /// URL as the user named it.
     url: &'a ObjectUrl,
     below: Subdirectories,
@@ -266,12 +266,12 @@ struct ToldNamed {
 /// Opens the object of a piece. The first request is sent at the first read.
 pub(super) fn open_stored(piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
     let url = ObjectUrl::parse(&piece.path.to_text()).map_err(InputError::store)?;
-    let bucket = ObjectBucket::of(&url).map_err(InputError::store)?;
-    let reader = ObjectReader::new(bucket, url.key(), object_stamp(piece.stamp), piece.end());
+    let bucket = objects::open(&url).map_err(InputError::store)?;
+    let reader = bucket.reader(url.key(), object_stamp(piece.stamp), piece.end());
     Ok(Box::new(StoreFile(reader)))
 }
 
-struct StoreFile(ObjectReader);
+struct StoreFile(Box<dyn ObjectReader>);
 
 impl ByteSource for StoreFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {

@@ -11,11 +11,17 @@ const FETCH_BYTES: u64 = 4 << 20;
 const FETCH_REST_BYTES: u64 = 64 << 10;
 
 /// Moving view of a file.
-pub(super) trait Window {
-    /// Returns `length` bytes from `offset` on; fewer only where the file ends. Offsets never decrease.
+pub trait Window {
+    /// The bytes from `offset` on, `length` of them; fewer only where the file ends. Offsets never decrease.
+    ///
+    /// # Errors
+    /// What keeps them from being read.
     fn view(&mut self, offset: u64, length: usize) -> Result<&[u8], InputError>;
 
-    /// Checks that the file is still the one that was listed. Called after the last view.
+    /// Called after the last view: whether the file is still the one that was listed.
+    ///
+    /// # Errors
+    /// A file that changed.
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
 
     /// Returns the number of ignored bytes at the end of the file that hold no data. Called after the
@@ -46,11 +52,17 @@ impl Window for Direct {
 }
 
 /// Source of sequential bytes.
-pub(super) trait Fill {
-    /// Appends at least one byte, and about `wanted`, to `buffer`. Returns `false` at the end of the file.
+pub trait Fill {
+    /// Appends at least one byte, and about `wanted`, to `buffer`; `false` at the end of the file.
+    ///
+    /// # Errors
+    /// What keeps them from being read.
     fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> Result<bool, InputError>;
 
     /// See [`Window::verify_unchanged`].
+    ///
+    /// # Errors
+    /// See there.
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
 
     /// See [`Window::left_out`].
@@ -60,7 +72,7 @@ pub(super) trait Fill {
 }
 
 /// Views of a buffer that is filled as the window moves. It holds at most one view and one fill.
-pub(super) struct Buffered<F> {
+pub struct Buffered<F> {
     source: F,
     buffer: Vec<u8>,
     /// Offset of the buffer's first byte in the file.

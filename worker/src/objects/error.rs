@@ -8,10 +8,10 @@ use std::fmt::Display;
 
 /// Timeout for a response of a store in seconds. `AWS_READ_TIMEOUT` sets another for S3, and other stores
 /// have their own variables.
-pub(super) const SILENCE_SECONDS_MAX: u64 = 30;
+pub const SILENCE_SECONDS_MAX: u64 = 30;
 
 /// Maximum number of retries of a request.
-pub(super) const RETRIES_MAX: usize = 6;
+pub const RETRIES_MAX: usize = 6;
 
 /// Failed operation of a store.
 #[derive(Debug, thiserror::Error)]

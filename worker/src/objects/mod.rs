@@ -1,44 +1,115 @@
 //! Objects in stores that are reached over HTTP: S3, Google Cloud Storage, Azure Blob Storage, web servers.
 //!
-//! A [`ObjectBucket`] lists, reads, writes and deletes objects, and creates or replaces one under a
-//! condition. All calls block. Requests run on a separate thread (`io_thread`), so that a slow store
-//! delays only its callers. Credentials come from the environment of the requesting process (`connect`),
-//! and are never part of a URL, message or log.
-//!
-//! Not here: the objects that are input (`input`), the claim and completion of an output (`output_dir` of
-//! the runtime), and file systems. Without the cargo feature `stores` no [`ObjectBucket`] can be opened,
-//! and the attempt returns an error.
+//! Here are URLs, errors and the trait of a bucket ([`ObjectBucket`]); the crate `gristmill-stores` implements it and is
+//! [plugged in](plug_in) by the program. A program without it says so when a bucket is opened.
 
-#[cfg(not(feature = "stores"))]
-mod absent;
-#[cfg(feature = "stores")]
-mod bucket;
-#[cfg(feature = "stores")]
-mod classes;
-#[cfg(feature = "stores")]
-mod connect;
 mod error;
-#[cfg(feature = "stores")]
-mod io_thread;
 mod names;
-#[cfg(feature = "stores")]
-mod reader;
-#[cfg(feature = "stores")]
-mod upload;
 mod url;
 
-#[cfg(not(feature = "stores"))]
-pub use absent::{ObjectBucket, ObjectReader};
-#[cfg(feature = "stores")]
-pub use bucket::ObjectBucket;
-pub use error::{ObjectError, ObjectFailure, ObjectFault};
+pub use error::{ObjectError, ObjectFailure, ObjectFault, RETRIES_MAX, SILENCE_SECONDS_MAX};
 pub use names::{AttemptObject, CLAIM, attempt_object_name};
-#[cfg(feature = "stores")]
-pub use reader::ObjectReader;
+use std::fs::File;
+use std::sync::{Arc, OnceLock};
 pub use url::{ObjectUrl, Scheme, is_url};
 
-/// True if this program supports stores.
-pub const BUILT_IN: bool = cfg!(feature = "stores");
+/// Opens the bucket of a URL. Asks nobody whether it exists.
+pub type OpenBucket = fn(&ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError>;
+
+static OPEN: OnceLock<OpenBucket> = OnceLock::new();
+
+/// Sets what opens buckets in this process. Only the first call counts.
+pub fn plug_in(open: OpenBucket) {
+    let _ = OPEN.set(open);
+}
+
+/// True if this program can reach stores.
+#[must_use]
+pub fn are_plugged_in() -> bool {
+    OPEN.get().is_some()
+}
+
+/// Opens the bucket of a URL. Asks nobody whether it exists.
+///
+/// # Errors
+/// Settings or credentials that cannot be used, and a program without stores.
+pub fn open(url: &ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError> {
+    let open = OPEN.get().ok_or_else(|| ObjectFailure::NotBuiltIn.of("use", url))?;
+    open(url)
+}
+
+/// A bucket, container, or one file of a web server. All calls block.
+///
+/// Conditions are those of the store: an object is created if there is none of that name, or replaced if it still is of a
+/// version, in one request, so of two writers one is told that it was too late.
+pub trait ObjectBucket: std::fmt::Debug + Send + Sync {
+    /// All objects whose keys begin with `prefix`, in the order of keys. Those that the store lists without an `ETag` have
+    /// none.
+    ///
+    /// # Errors
+    /// More than [`OBJECTS_MAX`], and what the store says.
+    fn list(&self, prefix: &str) -> Result<Vec<Object>, ObjectError>;
+
+    /// What an object looks like.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Missing`], and what the store says. One of a web server has to be sent in ranges.
+    fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError>;
+
+    /// A whole object of at most `bytes_max`, and its version.
+    ///
+    /// # Errors
+    /// A larger one, and what the store says.
+    fn get(&self, key: &str, bytes_max: u64) -> Result<(Vec<u8>, ObjectVersion), ObjectError>;
+
+    /// Writes an object, unless there is one of that name.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Condition`] if there is, and what the store says.
+    fn create(&self, key: &str, bytes: Vec<u8>) -> Result<ObjectVersion, ObjectError>;
+
+    /// Writes an object in the place of a version of it.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Condition`] if it is another one by now, and what the store says.
+    fn replace(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        version: ObjectVersion,
+    ) -> Result<ObjectVersion, ObjectError>;
+
+    /// Writes an object, whatever there was.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), ObjectError>;
+
+    /// Deletes objects; those that do not exist are ignored.
+    ///
+    /// # Errors
+    /// The first that could not be deleted; others may be gone.
+    fn delete(&self, keys: &[String]) -> Result<(), ObjectError>;
+
+    /// Uploads a file, of which the bytes and their CRC-32C are known, to a key that nobody else writes.
+    ///
+    /// # Errors
+    /// A file that is not what it should be, and what the store says. Nothing is there then.
+    fn upload(&self, key: &str, file: File, expected: (u64, u32)) -> Result<ObjectStamp, ObjectError>;
+
+    /// Reads an object from anywhere to its end, ahead up to `end`.
+    fn reader(self: Arc<Self>, key: &str, stamp: ObjectStamp, end: u64) -> Box<dyn ObjectReader>;
+}
+
+/// Reads an object.
+pub trait ObjectReader: Send {
+    /// Fills `buffer` with the bytes from `offset` on, all of which the object has.
+    ///
+    /// # Errors
+    /// [`ObjectFailure::Changed`] if it is not the object that was listed, and what the store says. After an error nothing more
+    /// may be asked.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectError>;
+}
 
 /// Maximum number of objects listed for one prefix.
 pub const OBJECTS_MAX: usize = 1 << 20;

@@ -6,13 +6,15 @@ use std::io;
 /// Columns of the lines that a job writes, for parts that hold tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowLayout {
-    pub(super) separator: RowSeparator,
-    pub(super) columns: Vec<OutputColumn>,
+    /// Separator of the fields of a line.
+    pub separator: RowSeparator,
+    /// In their order.
+    pub columns: Vec<OutputColumn>,
 }
 
 /// Separator of the fields of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RowSeparator {
+pub enum RowSeparator {
     /// Tab. Tabs after the last column's start belong to that column.
     Tab,
     /// This byte, with quotes as in RFC 4180.
@@ -21,9 +23,11 @@ pub(super) enum RowSeparator {
 
 /// Column of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct OutputColumn {
-    pub(super) name: String,
-    pub(super) kind: ColumnKind,
+pub struct OutputColumn {
+    /// Unlike those of the others.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
 }
 
 /// Type of the values of a column.
@@ -66,10 +70,13 @@ impl RowLayout {
 /// Line that is not a row of its table.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} of the part cannot be a row of its {kind} file: {why}")]
-pub(super) struct NoRow {
-    pub(super) line: u64,
-    pub(super) kind: TableKind,
-    pub(super) why: String,
+pub struct NoRow {
+    /// Of the part, from 1.
+    pub line: u64,
+    /// Of the part's file.
+    pub kind: TableKind,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// True if a part could not be written because of a line that is not a row.

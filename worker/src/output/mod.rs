@@ -30,9 +30,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use crate::part_format::PartFormat;
 pub use field::Field;
-pub use layout::{ColumnKind, RowLayout};
+pub use layout::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator};
 pub use sink::open_part;
 pub(crate) use sink::unpacking;
+pub use stored::Stored;
+pub use table::{OpenTable, TableSink, plug_in_tables};
 
 /// Bytes buffered before they are written. Small enough that they are still in the cache for the checksum.
 const BUFFER_BYTES: usize = 256 << 10;

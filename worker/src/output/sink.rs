@@ -5,9 +5,9 @@
 
 use super::layout::RowLayout;
 use super::stored::Stored;
-use super::table::TableSink;
+use super::table::{self, TableSink};
 use crate::input::{Compression, TableKind};
-use crate::objects::{ObjectBucket, ObjectError, ObjectReader, ObjectUrl, is_url};
+use crate::objects::{self, ObjectError, ObjectReader, ObjectUrl, is_url};
 use crate::part_format::PartFormat;
 use bzip2::write::{BzDecoder, BzEncoder};
 use flate2::write::GzEncoder;
@@ -38,7 +38,7 @@ pub(super) enum Sink {
     /// One stream.
     Bzip2(Box<BzEncoder<Stored>>),
     /// Rows of a columnar table.
-    Table(Box<TableSink>),
+    Table(Box<dyn TableSink>),
     /// Failed sink, with its error until it is reported.
     Broken(Option<io::Error>),
 }
@@ -49,8 +49,8 @@ impl Sink {
         let compression = match format {
             PartFormat::Bytes(compression) => compression,
             PartFormat::Table(kind) => {
-                return TableSink::new(kind, layout, Stored::new(writer))
-                    .map_or_else(|error| Sink::Broken(Some(error)), |table| Sink::Table(Box::new(table)));
+                return table::open(kind, layout, Stored::new(writer))
+                    .map_or_else(|error| Sink::Broken(Some(error)), Sink::Table);
             }
         };
         match compression {
@@ -177,7 +177,7 @@ fn no_text(kind: TableKind) -> io::Error {
 
 /// Part in a store, from its first byte to its last.
 struct StoredPart {
-    reader: ObjectReader,
+    reader: Box<dyn ObjectReader>,
     at: u64,
     size: u64,
 }
@@ -185,9 +185,9 @@ struct StoredPart {
 impl StoredPart {
     fn open(url: &str) -> Result<Self, ObjectError> {
         let url = ObjectUrl::parse(url)?;
-        let bucket = ObjectBucket::of(&url)?;
+        let bucket = objects::open(&url)?;
         let stamp = bucket.look(url.key())?;
-        Ok(Self { reader: ObjectReader::new(bucket, url.key(), stamp, stamp.size), at: 0, size: stamp.size })
+        Ok(Self { reader: bucket.reader(url.key(), stamp, stamp.size), at: 0, size: stamp.size })
     }
 }
 

@@ -3,19 +3,22 @@
 use std::io::{self, Write};
 
 /// Counted bytes of the file.
-pub(super) struct Stored {
+pub struct Stored {
     writer: Box<dyn Write + Send>,
     bytes: u64,
     crc32c: u32,
 }
 
 impl Stored {
-    pub(super) fn new(writer: Box<dyn Write + Send>) -> Self {
+    /// Counts what is written to `writer`.
+    #[must_use]
+    pub fn new(writer: Box<dyn Write + Send>) -> Self {
         Self { writer, bytes: 0, crc32c: 0 }
     }
 
     /// Returns the size and CRC-32C of the bytes written to the file.
-    pub(super) fn sum(&self) -> (u64, u32) {
+    #[must_use]
+    pub fn sum(&self) -> (u64, u32) {
         (self.bytes, self.crc32c)
     }
 }

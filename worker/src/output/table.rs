@@ -1,43 +1,48 @@
-//! Parts that hold columnar tables: conversion of lines to rows.
+//! Where parts become files that hold tables by columns: the crate `gristmill-formats` writes them and is
+//! [plugged in](plug_in_tables) by the program.
 //!
-//! A job writes lines as usual, and each becomes a row. The same lines produce the same file. Not here:
-//! reading such files (`input::tables`).
+//! A job writes lines as ever; each becomes a row. The same lines give the same file.
 
-#[cfg(feature = "tables")]
-mod sink;
-
-#[cfg(feature = "tables")]
-pub(super) use sink::TableSink;
-
-#[cfg(not(feature = "tables"))]
 use super::layout::RowLayout;
-#[cfg(not(feature = "tables"))]
 use super::stored::Stored;
-#[cfg(not(feature = "tables"))]
 use crate::input::TableKind;
-#[cfg(not(feature = "tables"))]
 use std::io;
+use std::sync::OnceLock;
 
-/// Writer of columnar tables, of which no value exists in a program built without it.
-#[cfg(not(feature = "tables"))]
-pub(super) struct TableSink(std::convert::Infallible);
+/// Writes lines as rows.
+pub trait TableSink: Send {
+    /// Bytes and CRC-32C of what has gone to the file.
+    fn stored(&self) -> (u64, u32);
 
-#[cfg(not(feature = "tables"))]
-impl TableSink {
-    pub fn new(kind: TableKind, _: &RowLayout, _: Stored) -> io::Result<Self> {
-        let why = format!("this program was built without writing {kind} files (the feature `tables`)");
-        Err(io::Error::new(io::ErrorKind::Unsupported, why))
-    }
+    /// Takes lines, or parts of them.
+    ///
+    /// # Errors
+    /// An error of the file system, and [`NoRow`](super::NoRow).
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    pub fn stored(&self) -> (u64, u32) {
-        match self.0 {}
-    }
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// As [`TableSink::write_all`].
+    fn finish(&mut self) -> io::Result<()>;
+}
 
-    pub fn write_all(&mut self, _: &[u8]) -> io::Result<()> {
-        match self.0 {}
-    }
+/// Starts a file of a table.
+pub type OpenTable = fn(TableKind, &RowLayout, Stored) -> io::Result<Box<dyn TableSink>>;
 
-    pub fn finish(&mut self) -> io::Result<()> {
-        match self.0 {}
-    }
+static OPEN: OnceLock<OpenTable> = OnceLock::new();
+
+/// Sets what writes tables in this process. Only the first call counts.
+pub fn plug_in_tables(open: OpenTable) {
+    let _ = OPEN.set(open);
+}
+
+/// Starts a file of a table.
+///
+/// # Errors
+/// What keeps it from being written, and a program that was built without what writes such files.
+pub(super) fn open(kind: TableKind, layout: &RowLayout, stored: Stored) -> io::Result<Box<dyn TableSink>> {
+    let why = || format!("this program was built without writing {kind} files (the feature `formats`)");
+    let open = OPEN.get().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, why()))?;
+    open(kind, layout, stored)
 }

@@ -52,8 +52,11 @@ fn imports_go_one_way() {
     assert_eq!(ours("runtime/streaming"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     assert_eq!(ours("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     let all = ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime", "gristmill-lab"];
+    let extensions = ["gristmill-papers", "gristmill-formats", "gristmill-stores"];
+    assert_eq!(ours("worker/formats"), ["gristmill-worker"]);
+    assert_eq!(ours("worker/stores"), ["gristmill-worker"]);
     assert_eq!(ours("lab/papers"), all);
-    assert_eq!(ours("cli"), [&all[..3], &["gristmill-streaming"], &all[3..], &["gristmill-papers"]].concat());
+    assert_eq!(ours("cli"), [&all[..3], &["gristmill-streaming"], &all[3..], &extensions].concat());
     assert_eq!(ours("examples"), ["gristmill"]);
 }
 

@@ -20,7 +20,7 @@ use gristmill_worker::fault;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::input::{Piece, Place};
 use gristmill_worker::objects::{
-    AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectUrl, ObjectVersion,
+    self, AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectUrl, ObjectVersion,
 };
 use publish::NotFinished;
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ const TAKE_OVERS_MAX: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct StoreOutput {
     url: ObjectUrl,
-    bucket: Arc<ObjectBucket>,
+    bucket: Arc<dyn ObjectBucket>,
     /// Name of the claim; its nonce is part of the names of all parts.
     probe: PlainName,
     /// Set in the process that made the claim. It is never read: until it is dropped, it marks the claim as held here.
@@ -48,7 +48,7 @@ impl StoreOutput {
     /// # Errors
     /// Everything that makes the prefix unusable, before any task starts.
     pub(crate) fn claim(url: ObjectUrl, overwrite: bool, nonce: &str) -> Result<Self, OutputError> {
-        let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
+        let bucket = objects::open(&url).map_err(OutputError::store)?;
         let named = format!("{PROBE}{nonce}").parse().map_err(std::io::Error::other);
         let path = PathBuf::from(url.to_string());
         let probe = named.map_err(OutputError::io("name the claim of", &path))?;
@@ -89,7 +89,7 @@ impl StoreOutput {
     /// # Errors
     /// Invalid settings, or an invalid name of a claim.
     pub(crate) fn adopt(url: ObjectUrl, submission: &Submission) -> Result<Self, OutputError> {
-        let bucket = ObjectBucket::of(&url).map_err(OutputError::store)?;
+        let bucket = objects::open(&url).map_err(OutputError::store)?;
         let probe = submission.output_probe.clone();
         let example = format!("part-0-{}-0", nonce_of(&probe));
         if AttemptObject::of(&example).is_none() {

@@ -8,8 +8,6 @@ mod maps;
 mod side;
 mod sound;
 mod splits;
-#[cfg(feature = "tables")]
-mod tables;
 
 use super::list::{LocalListing, list_input};
 use super::plan::{FileCuts, SplitGoal, SplitRules, plan_splits};

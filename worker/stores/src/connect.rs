@@ -6,9 +6,8 @@
 //! and `AZURE_...`. This module opens no connection. Not here: the profiles of the AWS tools, which `aws
 //! configure export-credentials --format env` converts to variables.
 
-use super::classes::ClassifyingClient;
-use super::error::{ObjectFailure, RETRIES_MAX, SILENCE_SECONDS_MAX};
-use super::url::{ObjectUrl, Scheme};
+use crate::classes::ClassifyingClient;
+use gristmill_worker::objects::{ObjectFailure, ObjectUrl, RETRIES_MAX, SILENCE_SECONDS_MAX, Scheme};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
@@ -39,7 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const RETRY_TIME: Duration = Duration::from_secs(120);
 
 /// Store, and its interface for listing page by page if it has one.
-pub(super) type ReachedStore = (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>);
+pub(crate) type ReachedStore = (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>);
 
 /// Connects a builder to a bucket, with the environment variables of this prefix. They are applied after
 /// the limits of this program, so they take precedence.
@@ -54,7 +53,7 @@ macro_rules! bucket {
 }
 
 /// Connects to the store of a URL: its bucket, or the one object of a web server.
-pub(super) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
+pub(crate) fn reach(url: &ObjectUrl) -> Result<ReachedStore, ObjectFailure> {
     match url.scheme() {
         Scheme::S3 => {
             listed(checked(bucket!(AmazonS3Builder::new(), "AWS_", with_bucket_name, url))?.build())

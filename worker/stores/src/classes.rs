@@ -5,7 +5,7 @@
 //! among the causes of the returned error. This module decides which refusals are retried; `object_store`
 //! retries them.
 
-use super::error::ObjectFailure;
+use gristmill_worker::objects::ObjectFailure;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{Method, StatusCode};
@@ -84,10 +84,10 @@ struct NoRole;
 /// An object has an unsupported encoding.
 #[derive(Debug, thiserror::Error)]
 #[error("content encoding {0:?}")]
-pub(super) struct UnreadEncoding(pub(super) String);
+pub(crate) struct UnreadEncoding(pub(crate) String);
 
 /// Returns the failure that an error of the library represents.
-pub(super) fn failure(error: &object_store::Error) -> ObjectFailure {
+pub(crate) fn failure(error: &object_store::Error) -> ObjectFailure {
     let mut kind = None;
     let mut last: &(dyn Error + 'static) = error;
     let mut next = Some(last);
@@ -126,10 +126,10 @@ pub(super) fn failure(error: &object_store::Error) -> ObjectFailure {
 /// Shared by all attempts of a write request. It records if one of them may have been carried out,
 /// whatever the response to the last one: the library retries a request without response.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MayBeDone(Arc<AtomicBool>);
+pub(crate) struct MayBeDone(Arc<AtomicBool>);
 
 impl MayBeDone {
-    pub(super) fn is_so(&self) -> bool {
+    pub(crate) fn is_so(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -149,7 +149,7 @@ impl MayBeDone {
 
 /// Client that inspects responses.
 #[derive(Debug)]
-pub(super) struct ClassifyingClient(pub(super) HttpClient);
+pub(crate) struct ClassifyingClient(pub(crate) HttpClient);
 
 impl ClassifyingClient {
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -243,7 +243,7 @@ fn plain(code: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::ObjectFault;
+    use gristmill_worker::objects::ObjectFault;
 
     fn of(status: u16, code: &str) -> ObjectFailure {
         StoreRefusal { status, code: Some(code.to_owned()).filter(|code| !code.is_empty()) }.failure()

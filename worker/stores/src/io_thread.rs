@@ -4,7 +4,7 @@
 //! block on the runtime that drives heartbeats and fetches, on which some of them run. So the work runs
 //! on this thread, and callers wait for a message from it.
 
-use super::error::ObjectFailure;
+use gristmill_worker::objects::ObjectFailure;
 use std::future::Future;
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -21,7 +21,7 @@ fn runtime() -> io::Result<Handle> {
     if let Some(running) = &*runtime {
         return Ok(running.clone());
     }
-    let built = crate::threads::runtime()?;
+    let built = gristmill_worker::threads::runtime()?;
     let handle = built.handle().clone();
     let drive = move || built.block_on(std::future::pending::<()>());
     std::thread::Builder::new().name("stores".to_owned()).spawn(drive)?;
@@ -29,7 +29,7 @@ fn runtime() -> io::Result<Handle> {
 }
 
 /// Work on that thread. It is cancelled when this is dropped.
-pub(super) struct PendingWork<T> {
+pub(crate) struct PendingWork<T> {
     result: Receiver<T>,
     task: AbortHandle,
 }
@@ -38,7 +38,7 @@ pub(super) struct PendingWork<T> {
 ///
 /// # Errors
 /// The thread or runtime could not be started.
-pub(super) fn begin<T: Send + 'static>(
+pub(crate) fn begin<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<PendingWork<T>, ObjectFailure> {
     let runtime = runtime().map_err(|source| ObjectFailure::Local { source })?;
@@ -54,7 +54,7 @@ pub(super) fn begin<T: Send + 'static>(
 ///
 /// # Errors
 /// The errors of [`begin`], and work that panicked.
-pub(super) fn wait<T: Send + 'static>(
+pub(crate) fn wait<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, ObjectFailure> {
     begin(work)?.wait()
@@ -65,7 +65,7 @@ impl<T> PendingWork<T> {
     ///
     /// # Errors
     /// Work that panicked.
-    pub(super) fn wait(self) -> Result<T, ObjectFailure> {
+    pub(crate) fn wait(self) -> Result<T, ObjectFailure> {
         self.result.recv().map_err(|_| ObjectFailure::Local {
             source: io::Error::other("the thread that waits for stores did not answer"),
         })

@@ -23,7 +23,7 @@ const UTC: &str = "+00:00";
 /// Returns a column as it is written. Timestamps are in UTC, including those within lists and structures,
 /// whatever their display zone. The tables of all time zones would cost each process more at its start
 /// than everything else that reads such files.
-pub(super) fn as_written(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn as_written(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let Some(kind) = in_utc(column.data_type()) else { return Ok(column.clone()) };
     let data = column.to_data();
     let inner = |inner| Ok(as_written(&make_array(inner))?.to_data());
@@ -93,7 +93,7 @@ fn write_uuid(out: &mut String, bytes: &[u8]) {
 }
 
 /// Column of a batch.
-pub(super) enum Cells<'a> {
+pub(crate) enum Cells<'a> {
     Text(&'a GenericByteArray<Utf8Type>),
     LargeText(&'a GenericByteArray<LargeUtf8Type>),
     TextView(&'a StringViewArray),

@@ -1,8 +1,10 @@
 //! Files with columnar tables.
 
-use super::*;
-use crate::error_text;
-use crate::input::plan::first_records;
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::{Compression as Codec, ZstdLevel};
+use ::parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType};
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
 use arrow_array::{
     Array as _, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Float64Array,
     Int32Array, Int64Array, ListArray, RecordBatch, RecordBatchOptions, RunArray, StringArray, StructArray,
@@ -12,13 +14,91 @@ use arrow_buffer::OffsetBuffer;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::DataType::{self, Binary, Int32, UInt8};
 use arrow_schema::{Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression as Codec, ZstdLevel};
-use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use gristmill_worker::error_text;
+use gristmill_worker::input::list::LocalListing;
+use gristmill_worker::input::plan::{SplitRules, first_records, plan_splits};
+use gristmill_worker::input::{
+    Blocks, ByteSource, FileAccess, Input, InputError, InputLimits, LocalFiles, Piece, RecordFormat, Split,
+    open_split,
+};
 use proptest::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A record as it came out: where it began and what it held.
+type Seen = (u64, Vec<u8>);
+
+/// A directory with files in it.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.text(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+}
+
+fn input(paths: &[String], format: RecordFormat) -> Input {
+    Input { paths: paths.to_vec(), format, columns: Vec::new(), bare_tasks: 0 }
+}
+
+fn plan(input: &Input, split_bytes: u64) -> Result<Vec<Split>, InputError> {
+    crate::plug_in();
+    plan_splits(
+        std::slice::from_ref(input),
+        &LocalListing,
+        SplitRules { split_bytes, ..SplitRules::default() },
+    )
+}
+
+/// Serves the files of this machine as if they were another's.
+struct AsRemote;
+
+impl FileAccess for AsRemote {
+    fn open(&self, piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
+        Ok(Box::new(Ranges(std::fs::read(piece.path.to_path()).unwrap())))
+    }
+}
+
+struct Ranges(Vec<u8>);
+
+impl ByteSource for Ranges {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+        buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
+        Ok(())
+    }
+}
+
+/// Limits under which even small files need several blocks.
+fn limits(block_bytes: usize) -> InputLimits {
+    InputLimits { block_bytes, ..InputLimits::default() }
+}
+
+/// The records of these splits, one after another.
+fn read(splits: &[Split], access: &dyn FileAccess, limits: &InputLimits) -> Result<Vec<Seen>, InputError> {
+    let mut seen = Vec::new();
+    for split in splits {
+        let mut blocks = open_split(split, access, limits);
+        while let Some(block) = blocks.next_block()? {
+            assert!(!block.bytes().is_empty(), "an empty block at {}", block.offset());
+            seen.extend(block.records().map(|record| (record.offset(), record.bytes().to_vec())));
+        }
+    }
+    Ok(seen)
+}
 
 const CSV: RecordFormat = RecordFormat::Csv { delimiter: b',', header: true };
 
@@ -127,6 +207,7 @@ proptest! {
         for (name, bytes) in files(&rows, group_rows) {
             let path = directory.write(name, bytes);
             let input = input(&[path], CSV);
+            crate::plug_in();
             let first = first_records(&input, &LocalListing, &LocalFiles, &limits(64)).unwrap();
             prop_assert_eq!(first[0].bytes.as_slice(), b"number,\"text, or not\",bytes".as_slice());
             let splits = plan(&input, split_bytes).unwrap();

@@ -1,22 +1,22 @@
 //! Batches of the row groups of a Parquet file that start in a piece.
 
-use super::batches::{Batches, DecodeError};
-use super::bytes::TableBytes;
-use crate::input::split::Piece;
-use arrow_schema::SchemaRef;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
+use crate::batches::{Batches, DecodeError};
+use crate::bytes::TableBytes;
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::LogicalType;
-use parquet::file::metadata::RowGroupMetaData;
+use ::parquet::basic::LogicalType;
+use ::parquet::file::metadata::RowGroupMetaData;
+use arrow_schema::SchemaRef;
+use gristmill_worker::input::Piece;
 
 /// Rows of a batch, and its maximum average bytes, unless a single row has more.
 const BATCH_ROWS: i64 = 1024;
 const BATCH_BYTES: i64 = 8 << 20;
 
 /// Open Parquet file.
-pub(super) struct ParquetFile {
+pub(crate) struct ParquetFile {
     bytes: TableBytes,
     about: ArrowReaderMetadata,
 }

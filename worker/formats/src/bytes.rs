@@ -4,9 +4,8 @@
 //! The crates turn an error of reading into text. The error itself is stored here, so that a lost
 //! connection is not reported as a damaged file.
 
-use crate::input::error::InputError;
-use crate::input::source::ByteSource;
 use bytes::Bytes;
+use gristmill_worker::input::{ByteSource, InputError};
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -18,7 +17,7 @@ const HEADER_BYTES: usize = 64 << 10;
 
 /// File whose ranges are read in any order.
 #[derive(Clone)]
-pub(super) struct TableBytes {
+pub(crate) struct TableBytes {
     size: u64,
     shared: Arc<Mutex<Shared>>,
 }
@@ -96,7 +95,7 @@ impl ChunkReader for TableBytes {
 }
 
 /// Reads a file from any offset on.
-pub(super) struct TableReader {
+pub(crate) struct TableReader {
     bytes: TableBytes,
     at: u64,
 }

@@ -8,11 +8,10 @@
 //! Invariant: requested ranges are contiguous, and hold at most [`RANGES_AHEAD`] times [`RANGE_BYTES`] in
 //! addition to the one that is read.
 
-use super::ObjectStamp;
-use super::bucket::{ObjectBucket, PendingRange, stamp_of};
-use super::classes::failure;
-use super::error::{ObjectError, ObjectFailure};
+use crate::classes::failure;
+use crate::store::{PendingRange, StoreBucket, stamp_of};
 use bytes::{Buf, Bytes};
+use gristmill_worker::objects::{ObjectError, ObjectFailure, ObjectReader, ObjectStamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,8 +22,8 @@ const RANGE_BYTES: u64 = 8 << 20;
 const RANGES_AHEAD: usize = 3;
 
 /// Reader of an object.
-pub struct ObjectReader {
-    bucket: Arc<ObjectBucket>,
+pub(crate) struct StoreReader {
+    bucket: Arc<StoreBucket>,
     key: String,
     /// Expected stamp.
     stamp: ObjectStamp,
@@ -49,30 +48,16 @@ enum RangeState {
     Here(VecDeque<Bytes>),
 }
 
-impl std::fmt::Debug for ObjectReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ObjectReader")
-            .field("key", &self.key)
-            .field("next", &self.next)
-            .finish_non_exhaustive()
+impl ObjectReader for StoreReader {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectError> {
+        self.read(offset, buffer).map_err(|cause| cause.of("read", &self.bucket.url_of(&self.key)))
     }
 }
 
-impl ObjectReader {
-    /// Creates a reader from any offset to the end of the object, reading ahead up to `end`.
-    #[must_use]
-    pub fn new(bucket: Arc<ObjectBucket>, key: &str, stamp: ObjectStamp, end: u64) -> Self {
+impl StoreReader {
+    pub(crate) fn new(bucket: Arc<StoreBucket>, key: &str, stamp: ObjectStamp, end: u64) -> Self {
         let end = end.min(stamp.size);
         Self { bucket, key: key.to_owned(), stamp, tag: None, ranges: VecDeque::new(), next: u64::MAX, end }
-    }
-
-    /// Fills `buffer` with the bytes from `offset` on, all of which must be in the object.
-    ///
-    /// # Errors
-    /// [`ObjectFailure::Changed`] if it is not the object that was listed, and the errors of the store.
-    /// The reader must not be used after an error.
-    pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectError> {
-        self.read(offset, buffer).map_err(|cause| cause.of("read", &self.bucket.url_of(&self.key)))
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectFailure> {

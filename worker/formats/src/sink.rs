@@ -1,18 +1,17 @@
 //! Collects lines into batches of rows and writes them with the crates of Apache Arrow.
 
-use crate::input::TableKind;
-use crate::output::layout::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator};
-use crate::output::stored::Stored;
-use crate::text::csv_fields;
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::Compression;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use gristmill_worker::input::TableKind;
+use gristmill_worker::output::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator, Stored, TableSink};
+use gristmill_worker::text::csv_fields;
 use memchr::memchr;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -26,8 +25,13 @@ const ROW_BYTES_MAX: usize = 64 << 20;
 /// Bytes of a row group of Parquet, encoded: the minimum that a later map reads.
 const GROUP_BYTES: usize = 16 << 20;
 
+/// Starts a file of a table.
+pub(crate) fn open(kind: TableKind, layout: &RowLayout, stored: Stored) -> io::Result<Box<dyn TableSink>> {
+    Ok(Box::new(RowSink::new(kind, layout, stored)?))
+}
+
 /// Writes lines as rows.
-pub(in crate::output) struct TableSink {
+struct RowSink {
     kind: TableKind,
     separator: RowSeparator,
     schema: SchemaRef,
@@ -51,8 +55,63 @@ enum TableWriter {
     Arrow(Box<FileWriter<Stored>>),
 }
 
-impl TableSink {
-    pub fn new(kind: TableKind, layout: &RowLayout, stored: Stored) -> io::Result<Self> {
+impl TableSink for RowSink {
+    fn stored(&self) -> (u64, u32) {
+        match &self.writer {
+            TableWriter::Parquet(writer) => writer.inner().sum(),
+            TableWriter::Arrow(writer) => writer.get_ref().sum(),
+        }
+    }
+
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while let Some(end) = memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(end);
+            bytes = &rest[1..];
+            if self.begun.is_empty() {
+                self.row(line)?;
+            } else {
+                self.begun.extend_from_slice(line);
+                let begun = std::mem::take(&mut self.begun);
+                // Within quotes of CSV a line continues.
+                if self.is_open(&begun) {
+                    self.begun = begun;
+                    self.begun.push(b'\n');
+                } else {
+                    self.row(&begun)?;
+                }
+            }
+        }
+        self.begun.extend_from_slice(bytes);
+        if ROW_BYTES_MAX < self.begun.len() {
+            return Err(self.no_row(format!("it has more than {ROW_BYTES_MAX} bytes")));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if !self.begun.is_empty() {
+            let begun = std::mem::take(&mut self.begun);
+            self.row(&begun)?;
+            if !self.begun.is_empty() {
+                return Err(self.no_row("its last field has a quote that is not closed".to_owned()));
+            }
+        }
+        self.write_batch()?;
+        match &mut self.writer {
+            TableWriter::Parquet(writer) => {
+                writer.finish().map_err(parquet_failed)?;
+                writer.inner_mut().flush()
+            }
+            TableWriter::Arrow(writer) => {
+                writer.finish().map_err(arrow_failed)?;
+                writer.get_mut().flush()
+            }
+        }
+    }
+}
+
+impl RowSink {
+    fn new(kind: TableKind, layout: &RowLayout, stored: Stored) -> io::Result<Self> {
         let field = |column: &OutputColumn| {
             let data = match column.kind {
                 ColumnKind::Text => DataType::Utf8,
@@ -81,39 +140,6 @@ impl TableSink {
         let columns = layout.columns.iter().map(builder).collect();
         let (separator, begun) = (layout.separator, Vec::new());
         Ok(Self { kind, separator, schema, columns, begun, lines: 0, rows: 0, bytes: 0, writer })
-    }
-
-    /// Returns the size and CRC-32C of the file.
-    pub fn stored(&self) -> (u64, u32) {
-        match &self.writer {
-            TableWriter::Parquet(writer) => writer.inner().sum(),
-            TableWriter::Arrow(writer) => writer.get_ref().sum(),
-        }
-    }
-
-    pub fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while let Some(end) = memchr(b'\n', bytes) {
-            let (line, rest) = bytes.split_at(end);
-            bytes = &rest[1..];
-            if self.begun.is_empty() {
-                self.row(line)?;
-            } else {
-                self.begun.extend_from_slice(line);
-                let begun = std::mem::take(&mut self.begun);
-                // Within quotes of CSV a line continues.
-                if self.is_open(&begun) {
-                    self.begun = begun;
-                    self.begun.push(b'\n');
-                } else {
-                    self.row(&begun)?;
-                }
-            }
-        }
-        self.begun.extend_from_slice(bytes);
-        if ROW_BYTES_MAX < self.begun.len() {
-            return Err(self.no_row(format!("it has more than {ROW_BYTES_MAX} bytes")));
-        }
-        Ok(())
     }
 
     /// Returns the error for the line after the complete ones.
@@ -176,27 +202,6 @@ impl TableSink {
             TableWriter::Arrow(writer) => writer.write(&batch).map_err(arrow_failed),
         }
     }
-
-    pub fn finish(&mut self) -> io::Result<()> {
-        if !self.begun.is_empty() {
-            let begun = std::mem::take(&mut self.begun);
-            self.row(&begun)?;
-            if !self.begun.is_empty() {
-                return Err(self.no_row("its last field has a quote that is not closed".to_owned()));
-            }
-        }
-        self.write_batch()?;
-        match &mut self.writer {
-            TableWriter::Parquet(writer) => {
-                writer.finish().map_err(parquet_failed)?;
-                writer.inner_mut().flush()
-            }
-            TableWriter::Arrow(writer) => {
-                writer.finish().map_err(arrow_failed)?;
-                writer.get_mut().flush()
-            }
-        }
-    }
 }
 
 impl ColumnBuilder {
@@ -245,11 +250,10 @@ fn arrow_failed(error: ArrowError) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use crate::attempt::TaskFailure;
-    use crate::input::list::LocalListing;
-    use crate::input::plan::{SplitRules, plan_splits};
-    use crate::input::{Blocks, Input, InputLimits, LocalFiles, RecordFormat, TableKind, open_split};
-    use crate::output::{ColumnKind, Output, PartFormat, RowLayout};
+    use super::*;
+    use gristmill_worker::input::list::LocalListing;
+    use gristmill_worker::input::plan::{SplitRules, plan_splits};
+    use gristmill_worker::input::{Blocks, Input, InputLimits, LocalFiles, RecordFormat, open_split};
     use proptest::prelude::*;
     use std::fs::File;
 
@@ -263,16 +267,17 @@ mod tests {
         text: &[u8],
         step: usize,
         format: RecordFormat,
-    ) -> Result<(Vec<u8>, Vec<u8>), TaskFailure> {
+    ) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        crate::plug_in();
         let directory = tempfile::tempdir().unwrap();
         let (_, name) = KINDS.into_iter().find(|(other, _)| *other == kind).unwrap();
         let path = directory.path().join(name);
         let file = Box::new(File::create(&path).unwrap());
-        let mut out = Output::formatted(&path, file, PartFormat::Table(kind), layout);
-        text.chunks(step).for_each(|piece| out.write(piece));
-        let sum = out.finish()?;
+        let mut out = open(kind, layout, Stored::new(file))?;
+        text.chunks(step).try_for_each(|piece| out.write_all(piece))?;
+        out.finish()?;
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!((sum.bytes, sum.crc32c), (bytes.len() as u64, crc32c::crc32c(&bytes)));
+        assert_eq!(out.stored(), (bytes.len() as u64, crc32c::crc32c(&bytes)));
         let mut read = Vec::new();
         let input = Input { format, ..Input::lines([path.to_str().unwrap()]) };
         for split in plan_splits(&[input], &LocalListing, SplitRules::default()).unwrap() {
@@ -348,8 +353,8 @@ mod tests {
         ] {
             let refused =
                 written(TableKind::Parquet, &words(), text.as_bytes(), 3, RecordFormat::Lines).unwrap_err();
-            let TaskFailure::Config { message } = &refused else { panic!("{refused:?}") };
-            assert!(message.contains(why), "{text:?}: {message}");
+            assert!(refused.get_ref().unwrap().is::<NoRow>(), "{refused:?}");
+            assert!(refused.to_string().contains(why), "{text:?}: {refused}");
         }
         let refused = written(TableKind::Arrow, &words(), b"\xff\t1\n", 3, RecordFormat::Lines).unwrap_err();
         assert!(refused.to_string().contains("is not UTF-8"), "{refused}");

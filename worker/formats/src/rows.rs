@@ -1,24 +1,20 @@
-//! Rows of a table as a stream of bytes.
+//! The rows of a table as bytes that come one after another.
 //!
-//! Of a Parquet file a piece has the row groups that start in it. An Arrow file is one piece. Rows are
-//! decoded batch by batch. The decoding crates trust the lengths in a file. A file that claims too much
-//! memory ends the process that reads it, by [`crate::memory_watch`], and the attempt is charged for it.
+//! Of a Parquet file a piece has the row groups that begin in it; an Arrow file is one piece. Rows are decoded a batch at a
+//! time. The crates that decode believe the lengths in a file: one that claims too much costs the process that reads it,
+//! which [`gristmill_worker::memory_watch`] ends, and the attempt is charged for it.
 
-use super::batches::{Batches, DecodeError};
-use super::bytes::{TableBytes, TableReader};
-use super::cell::{Cells, as_written};
-use super::parquet::ParquetFile;
-use crate::input::error::InputError;
-use crate::input::format::RecordFormat;
-use crate::input::path::FilePath;
-use crate::input::source::ByteSource;
-use crate::input::split::Piece;
-use crate::input::table::{Table, TableKind};
-use crate::input::window::Fill;
-use crate::text::write_csv_field;
+use crate::batches::{Batches, DecodeError};
+use crate::bytes::{TableBytes, TableReader};
+use crate::cell::{Cells, as_written};
+use crate::parquet::ParquetFile;
 use arrow_array::ArrayRef;
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, Schema};
+use gristmill_worker::input::{
+    Buffered, ByteSource, FilePath, Fill, InputError, Piece, RecordFormat, Table, TableKind, Window,
+};
+use gristmill_worker::text::write_csv_field;
 use memchr::memchr2;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,8 +36,23 @@ struct Batch {
     from: usize,
 }
 
+/// Opens the rows of a piece as text, and says where that begins in the file.
+///
+/// # Errors
+/// A file that is none of its kind, a column that it does not have, and what keeps it from being read.
+pub(crate) fn open(
+    piece: &Piece,
+    table: &Table,
+    format: RecordFormat,
+    file: Box<dyn ByteSource>,
+) -> Result<(Box<dyn Window>, u64), InputError> {
+    let rows = TableRows::open(piece, table, format, file)?;
+    let first = rows.first;
+    Ok((Box::new(Buffered::new(rows, first)), first))
+}
+
 /// Rows of a piece.
-pub(in crate::input) struct TableRows {
+struct TableRows {
     name: FilePath,
     kind: TableKind,
     bytes: TableBytes,
@@ -63,11 +74,7 @@ pub(in crate::input) struct TableRows {
 }
 
 impl TableRows {
-    /// Opens the rows of a piece of such a file.
-    ///
-    /// # Errors
-    /// A file that is not of its kind, a column that does not exist, and errors of reading.
-    pub fn open(
+    fn open(
         piece: &Piece,
         table: &Table,
         format: RecordFormat,
@@ -103,11 +110,6 @@ impl TableRows {
             header,
             batch,
         })
-    }
-
-    /// Returns the offset of its first byte.
-    pub fn first(&self) -> u64 {
-        self.first
     }
 
     fn failed(&self, source: DecodeError) -> InputError {
