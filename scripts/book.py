@@ -2,6 +2,7 @@
 """Checks README.md and the chapters in docs/book: runs their commands, compares their code and follows their links.
 
 usage: scripts/book.py run [CHAPTER...]     all chapters and README.md, or the named ones
+       scripts/book.py flags                writes the chapter of flags, docs/book/flags.md, from the help texts
        scripts/book.py --self-test          made-up chapters: correct ones, and one for each error that must be found
 
 Needs the programs that `cargo test` builds. In a chapter,
@@ -15,6 +16,7 @@ Needs the programs that `cargo test` builds. In a chapter,
 `mdbook build docs` makes the HTML of the book.
 """
 import argparse
+import collections
 import os
 import pathlib
 import re
@@ -31,6 +33,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BOOK = ROOT / "docs" / "book"
 # Run like a chapter, in an empty directory. Its Rust is compiled with the documentation of the program.
 README = ROOT / "README.md"
+# Generated.
+FLAGS = BOOK / "flags.md"
 PROGRAMS = ("gristmill", "own_policy", "spending", "tf_idf", "inverted_index")
 CHAPTER_SECONDS_MAX = 120.0
 # A reason is for readers: one word is not enough.
@@ -229,6 +233,56 @@ def run_chapter(path: pathlib.Path, programs: pathlib.Path, seconds_max: float) 
     return len(commands)
 
 
+class Help:
+    """Help text of a command: its first paragraph, usage and commands, and (heading, flag, meaning) of each flag."""
+
+    def __init__(self, program: pathlib.Path, words: tuple):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GRISTMILL")}
+        text = subprocess.run([program, *words, "--help-all"], check=True, stdout=subprocess.PIPE, text=True, env=kept).stdout
+        about, _, rest = text.partition("\nUsage: ")
+        self.about = " ".join(about.split("\n\n")[0].split()).rstrip(".")
+        self.usage, _, rest = rest.partition("\n")
+        self.commands, flags, heading = [], [], ""
+        for line in rest.splitlines():
+            if found := re.match(r"([A-Z].*):$", line):
+                heading = found[1]
+            elif heading == "Commands" and (found := re.match(r"  ([a-z][a-z-]*) ", line)) and found[1] != "help":
+                self.commands.append(found[1])
+            elif heading.startswith(("Commands", "Example")):
+                continue
+            elif found := re.match(r" {2,6}(-\S.*?|\[?<?[A-Z]\S*?)(?:  +(.*))?$", line):
+                flags.append([heading, found[1], found[2] or ""])
+            elif flags and line.startswith(" " * 8):
+                flags[-1][2] += " " + line.strip()
+        self.flags = [tuple(" ".join(part.split()) for part in flag) for flag in flags]
+
+
+def table(flags: list) -> str:
+    escaped = [[text.replace("|", "\\|") for text in flag] for flag in flags]
+    rows = "".join(f"| `{flag}` | {meaning} |\n" for _, flag, meaning in escaped)
+    return f"\n| flag | meaning |\n|---|---|\n{rows}" if rows else ""
+
+
+def flags_chapter(program: pathlib.Path) -> str:
+    """Returns the chapter of flags: those of at least three commands once, then those of each command."""
+    helps, waiting = {}, [()]
+    while waiting:
+        words = waiting.pop(0)
+        helps[words] = Help(program, words)
+        # `submit` has the jobs of `run`.
+        waiting += [(*words, command) for command in helps[words].commands if words != ("submit",)]
+    uses = collections.Counter(flag for words, found in helps.items() for flag in found.flags if words)
+    shared = [flag for flag, count in uses.items() if 3 <= count]
+    parts = ["# Flags\n\n`scripts/book.py flags` writes this chapter from the help texts of the program.\n"]
+    for heading in dict.fromkeys(flag[0] for flag in shared):
+        parts.append(f"\n## {heading} (several commands)\n{table([flag for flag in shared if flag[0] == heading])}")
+    for words, found in sorted(helps.items()):
+        own = [flag for flag in found.flags if flag not in shared]
+        if words and (own or not found.commands):
+            parts.append(f"\n## gristmill {' '.join(words)}\n\n{found.about}.\n\n`{found.usage}`\n{table(own)}")
+    return "".join(parts)
+
+
 def run(chapters: list, target: pathlib.Path) -> int:
     known = [README.name, *chapters_of(BOOK)]
     chapters = [pathlib.Path(name).name for name in chapters]
@@ -240,6 +294,8 @@ def run(chapters: list, target: pathlib.Path) -> int:
             (pathlib.Path(programs) / program).symlink_to((target / program).resolve())
         for name in chapters or known:
             try:
+                if name == FLAGS.name and flags_chapter(target / "gristmill") != FLAGS.read_text():
+                    raise Wrong("the help texts have changed; `scripts/book.py flags` writes this chapter")
                 count = run_chapter(README if name == README.name else BOOK / name, pathlib.Path(programs), CHAPTER_SECONDS_MAX)
                 print(f"{name}: {count} commands behave as shown", flush=True)
             except Wrong as wrong:
@@ -295,7 +351,7 @@ def self_test() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
-    parser.add_argument("what", nargs="?", choices=["run"])
+    parser.add_argument("what", nargs="?", choices=["run", "flags"])
     parser.add_argument("chapter", nargs="*", help="files of docs/book; all if none is named")
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug",
                         help="directory of the programs (default: %(default)s)")
@@ -304,8 +360,11 @@ def main() -> int:
     if options.self_test:
         return self_test()
     if options.what is None:
-        parser.error("run or --self-test")
+        parser.error("run, flags or --self-test")
     try:
+        if options.what == "flags":
+            FLAGS.write_text(flags_chapter(options.programs / "gristmill"))
+            return 0
         return run(options.chapter, options.programs)
     except Wrong as wrong:
         print(f"book.py: {wrong}", file=sys.stderr)
