@@ -102,14 +102,11 @@ fn slots_section(trace: &JobTrace) -> Option<Section> {
         let height = keys.binary_search(&(worker, row)).unwrap_or_default() as f64;
         points.entry(kind).or_default().extend([(seconds(from), height), (seconds(until), height)]);
     }
-    let chart = Chart {
-        id: "slots".to_owned(),
-        caption: "Attempts in slots, and transfers in lanes".to_owned(),
-        x: Axis::linear("time since the job's arrival, s"),
-        y: Axis::names("slot or lane", keys.iter().map(name)),
-        kind: ChartKind::Spans,
-        series: points.into_iter().map(|(name, points)| Series::new(name, points)).collect(),
-    };
+    let axes =
+        [Axis::linear("time since the job's arrival, s"), Axis::names("slot or lane", keys.iter().map(name))];
+    let series = points.into_iter().map(|(name, points)| Series::new(name, points)).collect();
+    let caption = "Attempts in slots, and transfers in lanes";
+    let chart = Chart::new(ChartKind::Spans, "slots", caption, axes, series);
     let text = match BARS_MAX < trace.attempts.len().max(trace.fetches.len()) {
         true => vec![format!("The first {BARS_MAX} attempts and transfers.")],
         false => Vec::new(),
@@ -133,10 +130,7 @@ fn reduces_section(trace: &JobTrace) -> Option<Section> {
     let points = read.into_iter().map(|(index, mib)| (f64::from(index), mib)).collect();
     let axes = [Axis::linear("partition"), Axis::linear("read by its reduce, MiB")];
     let series = vec![Series::new("bytes read", points)];
-    let chart = Chart {
-        kind: ChartKind::Points,
-        ..Chart::lines("partitions", "Bytes of each partition", axes, series)
-    };
+    let chart = Chart::new(ChartKind::Points, "partitions", "Bytes of each partition", axes, series);
     Some(Section::new("partitions", "How even the partitions are", [""; 0], vec![Block::Chart(chart)]))
 }
 

@@ -3,7 +3,6 @@
 //! This module has the flags and the terminal; runs, statistics and the page are in the laboratory
 //! (`gristmill_lab::compare`).
 
-mod detect;
 mod options;
 
 use crate::files::InputFileError;
@@ -59,15 +58,10 @@ struct CompareFlags {
     /// Seed for arrivals, order and jobs [default: that of the workload]
     #[arg(long, value_name = "N", hide_short_help = true)]
     seed: Option<u64>,
-    /// Check everything and print the arrivals, but run nothing (except a trial with --detect)
+    /// Check everything and print the arrivals, but run nothing
     #[arg(long)]
     check: bool,
-    /// With --check: print how many repetitions detect a difference of this share of the mean flow time, such
-    /// as 5%
-    ///
-    /// A trial of --repeat repetitions measures how much the ratio of two policies varies between
-    /// repetitions. The trial is discarded, and its differences are not used.
-    #[arg(long, value_name = "SHARE", requires = "check", hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", hide = true)]
     detect: Option<String>,
     /// Also run each kind of job alone three times, for slowdown (the median counts); `--estimator oracle` does so if
     /// the workload has no sizes
@@ -102,7 +96,6 @@ Examples, with the file examples/workloads/mixed.toml:
   gristmill lab compare mixed.toml --policy fifo,fair,max-srpt
   gristmill lab compare mixed.toml --policy max-srpt,fair,fifo --against fair
   gristmill lab compare mixed.toml --policy fifo,fair --out night --resume
-  gristmill lab compare mixed.toml --policy fair,fifo --check --detect 10%
 
 The table [cluster] of the workload can have the flags under \"Cluster\"; flags that are typed override it.";
 
@@ -144,6 +137,10 @@ pub fn command() -> Command {
 /// `gristmill lab compare WORKLOAD`.
 pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> anyhow::Result<u8> {
     let flags = CompareFlags::from_arg_matches(typed)?;
+    if flags.detect.is_some() {
+        let instead = "run with --repeat 3; four times the repetitions halve the intervals of its verdicts";
+        return Err(usage(format!("--detect was removed: {instead}")));
+    }
     let mut file = read(&flags.workload)?;
     if let Some(seed) = flags.seed {
         file.workload.seed = seed;
@@ -168,9 +165,6 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
     }
     for remark in remarks.iter().filter(|_| !flags.quiet) {
         say!("{remark}");
-    }
-    if let Some(share) = detect::share(&flags, options.contenders.len())? {
-        return detect::trial(registry, &file.workload, &flags, &options, share);
     }
     if flags.check {
         stdout_text(&arrivals(&file.workload)?)?;

@@ -163,38 +163,10 @@ fn mistakes_are_told_before_anything_starts() {
     let workload = sandbox.write("tiny.toml", WORKLOAD);
     let planned = ["compare", &workload, "--policy", "fifo,fair", "--against", "max-srpt", "--out", &out];
     sandbox.run(planned).expect_code(2).expect_words(&["`max-srpt`, which is not compared", "fifo, fair"]);
+    let removed = ["compare", &workload, "--policy", "fifo,fair", "--check", "--detect", "20%"];
+    sandbox.run(removed).expect_code(2).expect_words(&["--detect was removed", "--repeat"]);
     let checked = sandbox.run_well(["compare", &workload, "--policy", "fifo", "--check"]).stdout_text();
     assert_eq!(checked.lines().count(), 1 + 6, "{checked}");
-}
-
-#[test]
-fn trial_says_how_many_repetitions_a_difference_takes_and_leaves_nothing() {
-    let sandbox = Sandbox::new();
-    let workload = sandbox.write("tiny.toml", WORKLOAD);
-    let out = sandbox.text("out");
-    let arguments = ["compare", &workload, "--policy", "fifo,fair", "--against", "fifo", "--out", &out];
-    let trial = ["--check", "--detect", "20%", "--repeat", "2", "--no-warm-up"];
-    let finished = sandbox.run_well(arguments.iter().copied().chain(trial).chain(["--json"]));
-    let found: Value = serde_json::from_str(&finished.stdout_text()).unwrap();
-    let need = &found["needs"][0];
-    assert_eq!((need["one"].as_str(), need["other"].as_str()), (Some("fair"), Some("fifo")), "{found}");
-    assert!(
-        need["planned"].as_bool().unwrap() && need["level"] == 0.05,
-        "two policies are one comparison: {found}"
-    );
-    assert!(need["spread"].as_f64().unwrap() < need["spread_high"].as_f64().unwrap(), "{found}");
-    assert!(!sandbox.path("out").exists() && !sandbox.path("out-trial").exists());
-    for (wrong, words) in [
-        (vec!["--check", "--detect", "20"], "such as 5%"),
-        (vec!["--check", "--detect", "20%", "--repeat", "1"], "has no spread"),
-        (vec!["--detect", "20%"], "--check"),
-    ] {
-        sandbox.run(arguments.iter().copied().chain(wrong)).expect_code(2).expect_words(&[words]);
-    }
-    sandbox.write("out-trial/runs/mine", "");
-    let refused = sandbox.run(arguments.iter().copied().chain(trial));
-    refused.expect_code(4).expect_words(&["out-trial: exists already"]);
-    assert!(sandbox.path("out-trial/runs/mine").exists());
 }
 
 #[test]

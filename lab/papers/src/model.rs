@@ -67,7 +67,7 @@ impl Context<'_> {
 ///
 /// # Errors
 /// The first one, in the order of the cells.
-pub fn each_cell<C: Sync, S: Sync, R: Send>(
+pub(crate) fn each_cell<C: Sync, S: Sync, R: Send>(
     cells: &[C],
     seeds: &[S],
     run: impl Fn(&C, &S) -> anyhow::Result<R> + Sync,

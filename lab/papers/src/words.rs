@@ -155,8 +155,8 @@ impl Words {
             label.strip_prefix("log: ").map_or_else(|| Axis::linear(&label), Axis::logarithmic)
         };
         let caption = filled(&words.caption, holes);
-        let (x, y) = (axis(&words.x), axis(&words.y));
-        Block::Chart(Chart { id: id(key, &words.id, holes), caption, x, y, kind: words.kind, series })
+        let axes = [&words.x, &words.y].map(|label| axis(label));
+        Block::Chart(Chart::new(words.kind, id(key, &words.id, holes), caption, axes, series))
     }
 
     /// Returns a chart whose horizontal axis shows names.

@@ -9,7 +9,7 @@
 use super::model::{Paper, Scale};
 use gristmill_lab::IoError;
 use gristmill_lab::report::Circumstances;
-use gristmill_lab::report::{Colours, Document, Part, Tally};
+use gristmill_lab::report::{Document, Part, Tally};
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use serde::Serialize;
 use std::fs;
@@ -89,7 +89,6 @@ impl Run {
     /// Results that cannot be written as JSON.
     pub fn files(&self, circumstances: &Circumstances) -> Result<Vec<(PathBuf, Vec<u8>)>, WriteError> {
         let parts: Vec<Part<'_>> = self.papers.iter().map(part).collect();
-        let colours = Colours::of(self.papers.iter().flat_map(|paper| &paper.sections));
         let page = Document {
             title: &self.title(),
             lead: &self.lead(),
@@ -99,7 +98,7 @@ impl Run {
         };
         let mut files = vec![(PathBuf::from("index.html"), page.html().into_bytes())];
         for (part, paper) in parts.iter().zip(&self.papers) {
-            for (name, content) in part.files(&colours) {
+            for (name, content) in part.files() {
                 files.push((Path::new(paper.name).join(name), content.into_bytes()));
             }
         }
@@ -196,7 +195,7 @@ fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The path exists and is not empty.
+    /// The directory exists and is not empty.
     #[error("the output folder {path} exists and is not empty")]
     NotEmpty {
         /// Path of the directory.
@@ -257,7 +256,7 @@ impl Folder {
         check(&path, overwrite)?;
         let parent = path.parent().unwrap_or(&path).to_path_buf();
         fs::create_dir_all(&parent).map_err(IoError::of("create", &parent))?;
-        let building = beside(&path, "writing");
+        let building = beside(&path);
         fs::create_dir(&building).map_err(IoError::of("create", &building))?;
         Ok(Self { path, building, overwrite })
     }
@@ -281,22 +280,13 @@ impl Folder {
             fs::write(&path, content).map_err(IoError::of("write", &path))?;
         }
         check(&self.path, self.overwrite)?;
-        let replaced = beside(&self.path, "replaced");
-        let aside = match fs::rename(&self.path, &replaced) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(IoError::of("move aside", &self.path)(error).into()),
-        };
-        if let Err(error) = fs::rename(&self.building, &self.path) {
-            if aside {
-                fs::rename(&replaced, &self.path).map_err(IoError::of("bring back", &self.path))?;
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(IoError::of("remove", &self.path)(error).into());
             }
-            return Err(IoError::of("put into its place", &self.path)(error).into());
+            _ => {}
         }
-        if aside {
-            fs::remove_dir_all(&replaced).map_err(IoError::of("remove", &replaced))?;
-        }
-        Ok(())
+        Ok(fs::rename(&self.building, &self.path).map_err(IoError::of("put into its place", &self.path))?)
     }
 }
 
@@ -309,11 +299,11 @@ impl Drop for Folder {
     }
 }
 
-/// Returns a hidden directory of this process next to this path.
-fn beside(path: &Path, what: &str) -> PathBuf {
+/// Returns a hidden folder next to this one, for this process.
+fn beside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{what}-{}", std::process::id()));
+    name.push(format!(".writing-{}", std::process::id()));
     path.with_file_name(name)
 }
 
@@ -341,13 +331,19 @@ fn check(path: &Path, overwrite: bool) -> Result<(), WriteError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_lab::report::{Block, Chart, Claim, Compared, Section, Series, Table};
+    use gristmill_lab::report::{Block, Chart, ChartKind, Claim, Compared, Section, Series, Table};
     use std::collections::BTreeSet;
 
     /// Returns a paper with a block of each kind.
     fn paper() -> Paper {
         let axes = ["load", "response, s"].map(gristmill_lab::report::Axis::linear);
-        let chart = Chart::lines("figure-5", "Response", axes, vec![Series::new("fifo", vec![(0.5, 2.0)])]);
+        let chart = Chart::new(
+            ChartKind::Lines,
+            "figure-5",
+            "Response",
+            axes,
+            vec![Series::new("fifo", vec![(0.5, 2.0)])],
+        );
         let blocks = vec![
             Block::Chart(chart),
             Block::Table(Table::new("table-2", "Means", Vec::new(), Vec::new())),

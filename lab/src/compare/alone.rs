@@ -15,6 +15,9 @@ use std::collections::BTreeSet;
 /// for cold caches, and from a run that another program has disturbed.
 pub const RUNS: usize = 3;
 
+/// File of the store with the jobs that ran alone.
+pub(super) const FILE: &str = "isolated.json";
+
 /// Returns the properties that make two jobs the same work.
 pub(super) fn key(workload: &Workload, job: &DrawnJob) -> String {
     let kind = &workload.kinds[job.kind];
@@ -44,7 +47,7 @@ pub(super) fn measure(
     options: &Options,
     store: &Store,
 ) -> Result<Option<Vec<Alone>>, CompareError> {
-    let mut alone = store.alone()?.unwrap_or_default();
+    let mut alone: Vec<Alone> = store.read_json(FILE)?.unwrap_or_default();
     let (keys, jobs) = lacking(runner.workload, options, &alone)?;
     if jobs.is_empty() {
         return Ok(Some(alone));
@@ -77,7 +80,7 @@ pub(super) fn measure(
             .enumerate()
             .filter_map(|(place, key)| of_runs(key, &traces_of(place).collect::<Vec<_>>())),
     );
-    store.keep_alone(&alone)?;
+    store.write_json(FILE, &alone)?;
     Ok(Some(alone))
 }
 

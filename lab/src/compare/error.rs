@@ -32,12 +32,6 @@ pub enum CompareError {
         /// Cause.
         source: clap::Error,
     },
-    /// A policy or placement cannot run on a cluster.
-    #[error("{reason}")]
-    Name {
-        /// Cause, with the name.
-        reason: String,
-    },
     /// No policies, a duplicate policy, or no repetitions.
     #[error("{reason}")]
     Options {
@@ -162,11 +156,9 @@ pub enum CompareError {
 impl ExitsWith for CompareError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Unknown { .. }
-            | Self::Arguments { .. }
-            | Self::Name { .. }
-            | Self::Options { .. }
-            | Self::Draw { .. } => Exit::with(exit::USAGE),
+            Self::Unknown { .. } | Self::Arguments { .. } | Self::Options { .. } | Self::Draw { .. } => {
+                Exit::with(exit::USAGE)
+            }
             Self::Data { .. } | Self::Cluster { .. } | Self::Start { .. } => Exit::with(exit::ENVIRONMENT),
             Self::Store { source } => source.exit(),
             Self::Client { source, .. } => source.exit(),

@@ -16,13 +16,12 @@ mod gather;
 pub mod metrics;
 mod prepare;
 pub mod record;
-pub mod redraw;
 pub mod report;
 mod rounds;
 mod run;
 pub mod series;
 mod simulated;
-pub mod simulation_error;
+pub(crate) mod simulation_error;
 pub mod statistics;
 pub mod store;
 pub mod summary;
@@ -48,7 +47,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// Maximum number of repetitions.
-pub const REPETITIONS_MAX: u32 = 1000;
+pub(crate) const REPETITIONS_MAX: u32 = 1000;
 
 /// Cluster on which the workload runs.
 #[derive(Clone, Debug)]
@@ -147,8 +146,8 @@ pub fn check(registry: &Registry, workload: &Workload, options: &Options) -> Res
     }
     let mut names = BTreeSet::new();
     for contender in &options.contenders {
-        registry.make_policy(&contender.policy).map_err(|reason| CompareError::Name { reason })?;
-        registry.make_placement(&contender.placement).map_err(|reason| CompareError::Name { reason })?;
+        registry.make_policy(&contender.policy).map_err(|reason| CompareError::Options { reason })?;
+        registry.make_placement(&contender.placement).map_err(|reason| CompareError::Options { reason })?;
         if !names.insert(slug(&contender.name)) {
             return refuse(format!("`{}` is there twice", contender.name));
         }

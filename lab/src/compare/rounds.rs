@@ -1,7 +1,7 @@
 //! The rounds of a comparison: a warm-up, jobs alone, and in every repetition a run of each contender.
 
 use super::gather::Gathering;
-use super::record::JobRun;
+use super::record::{Alone, JobRun};
 use super::run::{Arrivals, Order, Ran, Runner};
 use super::statistics::order;
 use super::store::{self, Store};
@@ -98,7 +98,7 @@ impl Rounds<'_> {
         if !self.options.isolated && !needs_sizes(workload, self.options) {
             return Ok(());
         }
-        if !self.warm && self.store.alone()?.is_none() {
+        if !self.warm && self.store.read_json::<Vec<Alone>>(alone::FILE)?.is_none() {
             let jobs = workload.draw(0)?;
             let exact = jobs.iter().map(|job| workload.kinds[job.kind].exact.clone()).collect();
             self.warm_up(&self.options.contenders[0], &Round { repetition: 0, jobs, exact })?;

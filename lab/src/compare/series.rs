@@ -37,7 +37,7 @@ pub(super) fn changes(intervals: impl IntoIterator<Item = (f64, f64, f64)>) -> V
 
 /// Returns the mean of a level over each of `bins` equal parts of the time to `end`, at the middle of each.
 #[must_use]
-pub fn binned(steps: &[(f64, f64)], end: f64, bins: usize) -> Vec<(f64, f64)> {
+pub(crate) fn binned(steps: &[(f64, f64)], end: f64, bins: usize) -> Vec<(f64, f64)> {
     let width = end / bins.max(1) as f64;
     if width <= 0.0 || !width.is_finite() {
         return Vec::new();
@@ -66,7 +66,7 @@ pub fn average(steps: &[(f64, f64)], end: f64) -> f64 {
 
 /// Returns the share of the time to `end` in which a level is above `limit`.
 #[must_use]
-pub fn share_above(steps: &[(f64, f64)], end: f64, limit: f64) -> f64 {
+pub(crate) fn share_above(steps: &[(f64, f64)], end: f64, limit: f64) -> f64 {
     let above = steps
         .iter()
         .map(|&(time, value)| (time, f64::from(u8::from(limit + 1e-9 < value))))
@@ -112,7 +112,7 @@ pub fn receiving(run: &RunRecord) -> Vec<(f64, f64)> {
 /// Returns the bytes per second that workers receive together, with each transfer spread evenly over its
 /// time.
 #[must_use]
-pub fn received_bytes(run: &RunRecord) -> Vec<(f64, f64)> {
+pub(crate) fn received_bytes(run: &RunRecord) -> Vec<(f64, f64)> {
     let transfers = run.transfers.iter().filter(|transfer| transfer.from < transfer.to);
     level(changes(transfers.map(|one| (one.from, one.to, one.bytes as f64 / (one.to - one.from)))))
 }
@@ -159,7 +159,7 @@ pub type Row = (String, Vec<(u32, f64, f64)>);
 /// Returns a row for each slot of each worker. Slot numbers are not recorded, so each attempt is assigned
 /// the lowest free slot.
 #[must_use]
-pub fn slot_rows(run: &RunRecord) -> Vec<Row> {
+pub(crate) fn slot_rows(run: &RunRecord) -> Vec<Row> {
     let shared = run.workers.iter().all(|worker| worker.map_slots == worker.slots);
     let mut groups: BTreeMap<(u32, bool), Vec<SlotSpan>> = BTreeMap::new();
     for span in &run.spans {
@@ -184,7 +184,7 @@ pub fn slot_rows(run: &RunRecord) -> Vec<Row> {
 
 /// Returns a row for the data that each worker receives, with jobs stacked.
 #[must_use]
-pub fn lane_rows(run: &RunRecord) -> Vec<Row> {
+pub(crate) fn lane_rows(run: &RunRecord) -> Vec<Row> {
     let mut by_worker: BTreeMap<u32, Vec<(u32, f64, f64)>> = BTreeMap::new();
     for transfer in &run.transfers {
         by_worker.entry(transfer.to_worker).or_default().push((transfer.job, transfer.from, transfer.to));

@@ -24,9 +24,6 @@ pub struct SimulationError {
     pub per_job: f64,
     /// Mean absolute error of a job's phases, in seconds.
     pub per_job_phases: [f64; 4],
-    /// Amount by which the errors of the phases' means cancel in the mean flow time, as a share of the
-    /// measured one: the sum of their absolute values minus the absolute value of their sum.
-    pub cancelled: f64,
 }
 
 impl SimulationError {
@@ -48,8 +45,7 @@ impl SimulationError {
         if flow <= 0.0 {
             return None;
         }
-        let errors = difference(phases, measured);
-        let total: f64 = errors.iter().sum();
+        let total: f64 = difference(phases, measured).iter().sum();
         let job = |pair: &&Pair| f64::abs(difference(pair.simulated, pair.measured).iter().sum());
         Some(Self {
             phases,
@@ -57,7 +53,6 @@ impl SimulationError {
             mean_flow_by_run: by_run.iter().map(|pairs| relative(pairs)).collect(),
             per_job: mean(all.iter().map(job))? / flow,
             per_job_phases: phase(&|pair| difference(pair.simulated, pair.measured).map(f64::abs))?,
-            cancelled: (errors.map(f64::abs).iter().sum::<f64>() - total.abs()) / flow,
         })
     }
 }
@@ -109,7 +104,7 @@ mod tests {
     #[test]
     fn error_of_a_simulation_that_is_right_is_nothing() {
         let error = beside(&[[1.0, 5.0, 1.0, 3.0]; 2]);
-        assert_eq!([error.mean_flow, error.per_job, error.cancelled], [0.0; 3]);
+        assert_eq!([error.mean_flow, error.per_job], [0.0; 2]);
     }
 
     #[test]
@@ -117,7 +112,6 @@ mod tests {
         let error = beside(&[[1.0, 2.0, 4.0, 3.0]; 2]);
         near(error.mean_flow, 0.0);
         near(error.per_job, 0.0);
-        near(error.cancelled, 0.6);
         assert_eq!(error.per_job_phases, [0.0, 3.0, 3.0, 0.0]);
     }
 
@@ -125,7 +119,6 @@ mod tests {
     fn errors_of_jobs_that_cancel_in_the_mean_are_seen() {
         let error = beside(&[[1.0, 8.0, 1.0, 3.0], [1.0, 2.0, 1.0, 3.0]]);
         near(error.mean_flow, 0.0);
-        near(error.cancelled, 0.0);
         near(error.per_job, 0.3);
     }
 

@@ -5,9 +5,8 @@
 //! estimator, `isolated.json` jobs alone, `calibration.json` the system's cost of tasks. `looks.json`
 //! holds the requested number of repetitions of each page that was written. Not here: the report.
 
-use super::record::{Alone, Contender, RunRecord, SCHEMA};
+use super::record::{Contender, RunRecord, SCHEMA};
 use crate::IoError;
-use crate::simulate::SystemCosts;
 use gristmill_runtime::api::EstimatorMemory;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::whole_file::{self, Promise};
@@ -165,7 +164,7 @@ impl Store {
 
     /// Returns the directory of a run's files.
     #[must_use]
-    pub fn run_folder(&self, contender: &Contender, repetition: u32) -> PathBuf {
+    pub(crate) fn run_folder(&self, contender: &Contender, repetition: u32) -> PathBuf {
         let name = format!("{}-{}", crate::report::names::slug(&contender.name), repetition + 1);
         self.path.join("runs").join(name)
     }
@@ -175,7 +174,7 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn finished(&self, contender: &Contender, repetition: u32) -> Result<Option<RunRecord>, StoreError> {
-        self.read_json(&self.run_folder(contender, repetition).join("results.json"))
+        self.read_json(self.run_folder(contender, repetition).join("results.json"))
     }
 
     /// Stores a run that has ended.
@@ -183,7 +182,7 @@ impl Store {
     /// # Errors
     /// A file operation failed.
     pub fn keep(&self, run: &RunRecord) -> Result<(), StoreError> {
-        self.write_json(&self.run_folder(&run.contender, run.repetition).join("results.json"), run)
+        self.write_json(self.run_folder(&run.contender, run.repetition).join("results.json"), run)
     }
 
     /// Creates an empty directory for a run, after removing files of an interrupted one.
@@ -197,55 +196,23 @@ impl Store {
         Ok(folder)
     }
 
-    /// Returns the stored jobs alone, if they ran.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn alone(&self) -> Result<Option<Vec<Alone>>, StoreError> {
-        self.read_json(&self.path.join("isolated.json"))
-    }
-
-    /// Stores jobs alone.
-    ///
-    /// # Errors
-    /// A file operation failed.
-    pub fn keep_alone(&self, alone: &[Alone]) -> Result<(), StoreError> {
-        self.write_json(&self.path.join("isolated.json"), &alone)
-    }
-
-    /// Returns the system's cost of tasks, if it was measured.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn costs(&self) -> Result<Option<SystemCosts>, StoreError> {
-        self.read_json(&self.path.join("calibration.json"))
-    }
-
-    /// Stores the system's cost of tasks.
-    ///
-    /// # Errors
-    /// A file operation failed.
-    pub fn keep_costs(&self, costs: &SystemCosts) -> Result<(), StoreError> {
-        self.write_json(&self.path.join("calibration.json"), costs)
-    }
-
     /// Returns the requested numbers of repetitions of the pages that were written, each of which showed
     /// verdicts.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn looks(&self) -> Result<BTreeSet<u32>, StoreError> {
-        Ok(self.read_json(&self.path.join("looks.json"))?.unwrap_or_default())
+        Ok(self.read_json("looks.json")?.unwrap_or_default())
     }
 
     /// Records that a page with this requested number of repetitions was written.
     ///
     /// # Errors
     /// A file operation failed.
-    pub fn keep_look(&self, repetitions: u32) -> Result<(), StoreError> {
+    pub(crate) fn keep_look(&self, repetitions: u32) -> Result<(), StoreError> {
         let mut looks = self.looks()?;
         looks.insert(repetitions);
-        self.write_json(&self.path.join("looks.json"), &looks)
+        self.write_json("looks.json", &looks)
     }
 
     /// Returns the knowledge of a given master's estimator before the first run of all. It is `now`,
@@ -254,15 +221,20 @@ impl Store {
     /// # Errors
     /// A file operation failed.
     pub fn knowledge(&self, now: &EstimatorMemory) -> Result<EstimatorMemory, StoreError> {
-        let path = self.path.join("knowledge.json");
-        if let Some(kept) = self.read_json(&path)? {
+        const FILE: &str = "knowledge.json";
+        if let Some(kept) = self.read_json(FILE)? {
             return Ok(kept);
         }
-        self.write_json(&path, now)?;
+        self.write_json(FILE, now)?;
         Ok(now.clone())
     }
 
-    fn read_json<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Result<Option<T>, StoreError> {
+    /// Reads a file of the folder; `None` if it does not exist.
+    pub(super) fn read_json<T: for<'a> Deserialize<'a>>(
+        &self,
+        name: impl AsRef<Path>,
+    ) -> Result<Option<T>, StoreError> {
+        let path = &self.path.join(name);
         let text = match fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -272,7 +244,13 @@ impl Store {
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
 
-    fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    /// Writes a file of the folder.
+    pub(super) fn write_json(
+        &self,
+        name: impl AsRef<Path>,
+        value: &impl Serialize,
+    ) -> Result<(), StoreError> {
+        let path = &self.path.join(name);
         let bytes =
             serde_json::to_vec(value).map_err(io::Error::other).map_err(StoreError::io("write", path))?;
         self.write(path, &bytes)

@@ -5,7 +5,6 @@
 use super::Comparison;
 use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
-use super::redraw::Redrawn;
 use super::simulation_error::SimulationError;
 use super::statistics::{self, Difference, FALSE_MAX, FlowTimes, Scope, mean};
 use gristmill_scheduler::metrics::comparable::{LATENESS_MAX_MS, OTHERS_BUSY_MAX, OVERCOMMITTED_MAX};
@@ -49,7 +48,7 @@ impl Comparison {
 
     /// Returns the flow times alone of the jobs of a repetition, by index.
     #[must_use]
-    pub fn alone_of(&self, repetition: u32) -> BTreeMap<usize, f64> {
+    pub(crate) fn alone_of(&self, repetition: u32) -> BTreeMap<usize, f64> {
         let Ok(jobs) = self.workload.draw(repetition) else { return BTreeMap::new() };
         let flow = |job: &super::workload::DrawnJob| {
             let key = super::alone::key(&self.workload, job);
@@ -98,13 +97,7 @@ impl Comparison {
     /// Returns the jobs and arrivals for which the runs are valid.
     #[must_use]
     pub fn scope(&self) -> Scope {
-        let Redrawn { jobs, arrivals } = self.workload.redrawn();
-        match (jobs, arrivals) {
-            (true, true) => Scope::AnyDraw,
-            (true, false) => Scope::AnyJobs,
-            (false, true) => Scope::AnyArrivals,
-            (false, false) => Scope::ThisDraw,
-        }
+        if self.workload.is_redrawn() { Scope::AnyDraw } else { Scope::ThisDraw }
     }
 
     /// Compares every contender with every earlier one, judged together. The planned comparison comes
@@ -117,7 +110,7 @@ impl Comparison {
     }
 
     /// Returns the flow times of all pairs of contenders, the planned one first.
-    pub(super) fn all_flow_times(&self) -> Vec<FlowTimes> {
+    fn all_flow_times(&self) -> Vec<FlowTimes> {
         let planned = self.planned();
         let is_planned = |one, other| planned == Some((one, other)) || planned == Some((other, one));
         let mut all: Vec<FlowTimes> = Vec::new();
@@ -127,16 +120,6 @@ impl Comparison {
             all.extend(others.map(|other| self.flow_times(one, other, false)));
         }
         all
-    }
-
-    /// Compares one contender with another, by their names, as if nothing else were compared. It is only
-    /// valid for a comparison planned beforehand. `None` if there are no such contenders, or they share
-    /// no repetition.
-    #[must_use]
-    pub fn difference(&self, one: &str, other: &str) -> Option<Difference> {
-        let named = |name: &str| self.contenders.iter().find(|contender| contender.name == name);
-        let times = self.flow_times(named(one)?, named(other)?, true);
-        Some(statistics::difference(self.scope(), &times)).filter(|difference| difference.share.is_some())
     }
 
     fn flow_times(&self, one: &Contender, other: &Contender, planned: bool) -> FlowTimes {

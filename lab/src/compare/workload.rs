@@ -15,10 +15,10 @@ pub const JOBS_MAX: usize = 10_000;
 pub const SEED_MARK: &str = "{seed}";
 
 /// Placeholder in an argument for the number of the job among those of its kind, from 1.
-pub const NUMBER_MARK: &str = "{number}";
+pub(crate) const NUMBER_MARK: &str = "{number}";
 
 /// Placeholder in an argument for the directory of the workload's data.
-pub const DATA_MARK: &str = "{data}";
+pub(crate) const DATA_MARK: &str = "{data}";
 
 /// Jobs and their arrivals.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -31,8 +31,6 @@ pub struct Workload {
     pub arrivals: Arrivals,
     /// Order of the jobs.
     pub order: Order,
-    /// Number of all jobs, where kinds have shares and not counts.
-    pub total: Option<u32>,
     /// True to draw arrivals, order and seeds again for every repetition. The policies of one repetition
     /// still receive the same.
     pub redraw: bool,
@@ -67,16 +65,6 @@ pub enum Order {
     Shuffled,
 }
 
-/// Number of jobs of a kind.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Amount {
-    /// This number of jobs.
-    Count(u32),
-    /// This share of the total, relative to the shares of the other kinds; each job is drawn.
-    Share(f64),
-}
-
 /// Jobs of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Kind {
@@ -90,8 +78,8 @@ pub struct Kind {
     pub job: String,
     /// Arguments as on the command line, with placeholders in braces.
     pub arguments: Vec<String>,
-    /// Number of jobs.
-    pub amount: Amount,
+    /// Number of such jobs.
+    pub count: u32,
     /// Number of parts; `None` for one per slot.
     pub reduces: Option<u32>,
     /// Bytes of input of one map; `None` for the default.
@@ -119,7 +107,7 @@ impl Kind {
             told_label: None,
             job: job.to_owned(),
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
-            amount: Amount::Count(1),
+            count: 1,
             reduces: None,
             split_bytes: None,
             deadline: None,
@@ -179,19 +167,15 @@ pub enum DrawError {
         /// Number of times.
         times: usize,
     },
-    /// The workload has shares without a total.
-    #[error("kinds with a share need the number of all jobs")]
-    NoTotal,
 }
 
 /// Kinds of draws from a seed, each from a stream of its own.
 #[derive(Clone, Copy)]
-pub(super) enum Stream {
+enum Stream {
     Arrivals,
     Order,
-    Shares,
-    Seeds,
-    Repetitions,
+    Seeds = 3,
+    Repetitions = 4,
 }
 
 impl Workload {
@@ -203,7 +187,6 @@ impl Workload {
             seed: 1,
             arrivals: Arrivals::Batch,
             order: Order::Listed,
-            total: None,
             redraw: false,
             kinds,
             data: Vec::new(),
@@ -236,9 +219,24 @@ impl Workload {
         Ok(jobs)
     }
 
+    /// Returns the seed of a repetition. The first has the workload's own seed, and the others' are far from those of any
+    /// other seed: workloads of neighbouring seeds share no repetition.
+    fn seed_of(&self, repetition: u32) -> u64 {
+        if !self.redraw || repetition == 0 {
+            return self.seed;
+        }
+        let mut draws = draws(self.seed, Stream::Repetitions);
+        (0..repetition).map(|_| draws.next_u64()).last().unwrap_or(self.seed)
+    }
+
+    /// True if repetitions differ in their jobs or arrivals.
+    pub(crate) fn is_redrawn(&self) -> bool {
+        self.redraw && self.draw(0) != self.draw(1)
+    }
+
     /// Draws the kinds of all jobs with their times of arrival.
     fn placed(&self, seed: u64) -> Result<Vec<(usize, f64)>, DrawError> {
-        let mut kinds = self.kinds_in_order(seed)?;
+        let mut kinds = self.kinds_in_order()?;
         if self.order == Order::Shuffled {
             shuffle(&mut kinds, &mut draws(seed, Stream::Order));
         }
@@ -247,38 +245,16 @@ impl Workload {
     }
 
     /// Draws the kind of each job, in the order of the list.
-    fn kinds_in_order(&self, seed: u64) -> Result<Vec<usize>, DrawError> {
-        let mut kinds = Vec::new();
-        for (kind, amount) in self.kinds.iter().map(|kind| kind.amount).enumerate() {
-            if let Amount::Count(count) = amount {
-                if JOBS_MAX < kinds.len() + count as usize {
-                    return Err(DrawError::TooMany { jobs: kinds.len() + count as usize });
-                }
-                kinds.extend(std::iter::repeat_n(kind, count as usize));
+    fn kinds_in_order(&self) -> Result<Vec<usize>, DrawError> {
+        let jobs: usize = self.kinds.iter().map(|kind| kind.count as usize).sum();
+        match jobs {
+            0 => Err(DrawError::Empty),
+            _ if JOBS_MAX < jobs => Err(DrawError::TooMany { jobs }),
+            _ => {
+                let kinds = self.kinds.iter().enumerate();
+                Ok(kinds.flat_map(|(kind, one)| std::iter::repeat_n(kind, one.count as usize)).collect())
             }
         }
-        let shares = self.kinds.iter().enumerate().filter_map(|(kind, one)| match one.amount {
-            Amount::Share(share) => Some((kind, share)),
-            Amount::Count(_) => None,
-        });
-        let shares: Vec<(usize, f64)> = shares.collect();
-        if !shares.is_empty() {
-            let total = self.total.ok_or(DrawError::NoTotal)? as usize;
-            if JOBS_MAX < total {
-                return Err(DrawError::TooMany { jobs: total });
-            }
-            let sum: f64 = shares.iter().map(|(_, share)| share).sum();
-            let mut draws = draws(seed, Stream::Shares);
-            while kinds.len() < total {
-                let mut left = unit(&mut draws) * sum;
-                let found = shares.iter().find(|(_, share)| {
-                    left -= share;
-                    left < 0.0
-                });
-                kinds.push(found.unwrap_or(&shares[shares.len() - 1]).0);
-            }
-        }
-        if kinds.is_empty() { Err(DrawError::Empty) } else { Ok(kinds) }
     }
 
     fn times(&self, jobs: usize, seed: u64) -> Result<Vec<f64>, DrawError> {
@@ -300,7 +276,7 @@ impl Workload {
     }
 }
 
-pub(super) fn draws(seed: u64, stream: Stream) -> ChaCha8Rng {
+fn draws(seed: u64, stream: Stream) -> ChaCha8Rng {
     let mut draws = ChaCha8Rng::seed_from_u64(seed);
     draws.set_stream(stream as u64);
     draws
@@ -324,8 +300,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kind(label: &str, amount: Amount) -> Kind {
-        Kind { label: label.to_owned(), amount, ..Kind::new("synthetic", &["--seed", SEED_MARK]) }
+    fn kind(label: &str, count: u32) -> Kind {
+        Kind { label: label.to_owned(), count, ..Kind::new("synthetic", &["--seed", SEED_MARK]) }
     }
 
     fn poisson(seed: u64) -> Workload {
@@ -333,7 +309,7 @@ mod tests {
             seed,
             arrivals: Arrivals::Poisson(2.0),
             order: Order::Shuffled,
-            ..Workload::batch("mix", vec![kind("a", Amount::Count(500)), kind("b", Amount::Count(1500))])
+            ..Workload::batch("mix", vec![kind("a", 500), kind("b", 1500)])
         }
     }
 
@@ -348,17 +324,6 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_drawn_until_there_are_enough_jobs() {
-        let kinds = vec![kind("a", Amount::Share(3.0)), kind("b", Amount::Share(1.0))];
-        let mut workload = Workload::batch("shares", kinds);
-        assert_eq!(workload.draw(0), Err(DrawError::NoTotal));
-        workload.total = Some(4000);
-        let jobs = workload.draw(0).unwrap();
-        let of_first = jobs.iter().filter(|job| job.kind == 0).count();
-        assert!((2850..3150).contains(&of_first), "seed 1 gave {of_first} of 4000");
-    }
-
-    #[test]
     fn repetitions_meet_the_same_jobs_unless_they_are_drawn_anew() {
         let mut workload = poisson(3);
         assert_eq!(workload.draw(0), workload.draw(1));
@@ -368,8 +333,26 @@ mod tests {
     }
 
     #[test]
+    fn workload_is_redrawn_if_repetitions_differ() {
+        let redrawn = |workload: Workload| Workload { redraw: true, ..workload }.is_redrawn();
+        assert!(redrawn(poisson(3)) && !poisson(3).is_redrawn());
+        assert!(!redrawn(Workload::batch("listed", vec![Kind::new("synthetic", &[])])), "nothing is drawn");
+        assert!(redrawn(Workload::batch("batch", vec![kind("a", 3)])), "each job has a seed");
+    }
+
+    #[test]
+    fn workloads_of_neighbouring_seeds_share_no_repetition() {
+        let redrawn = |seed: u64| Workload { redraw: true, ..poisson(seed) };
+        let draws = |seed: u64| (0..5).map(|place| redrawn(seed).draw(place).unwrap()).collect::<Vec<_>>();
+        let (one, other) = (draws(1), draws(2));
+        assert!(one.iter().all(|jobs| !other.contains(jobs)), "a second seed repeats runs of the first");
+        assert!((1..5).all(|place| !one[..place].contains(&one[place])), "repetitions are alike");
+        assert_eq!(one[0], poisson(1).draw(0).unwrap(), "the first is that of the workload's own seed");
+    }
+
+    #[test]
     fn jobs_of_a_kind_have_seeds_and_numbers_of_their_own() {
-        let mut two = kind("a", Amount::Count(2));
+        let mut two = kind("a", 2);
         two.arguments.push(format!("n{NUMBER_MARK}"));
         let jobs = Workload::batch("two", vec![two]).draw(0).unwrap();
         assert_ne!(jobs[0].arguments[1], jobs[1].arguments[1]);
@@ -381,7 +364,7 @@ mod tests {
         let workload = Workload {
             redraw: true,
             arrivals: Arrivals::Draws(vec![vec![(0, 0.0), (1, 2.0)], vec![(1, 0.5)]]),
-            ..Workload::batch("draws", vec![kind("a", Amount::Count(1)), kind("b", Amount::Count(1))])
+            ..Workload::batch("draws", vec![kind("a", 1), kind("b", 1)])
         };
         let placed = |repetition| -> Vec<(usize, f64)> {
             workload.draw(repetition).unwrap().iter().map(|job| (job.kind, job.arrival)).collect()
@@ -393,19 +376,19 @@ mod tests {
 
     #[test]
     fn times_must_be_as_many_as_jobs() {
-        let mut workload = Workload::batch("times", vec![kind("a", Amount::Count(3))]);
+        let mut workload = Workload::batch("times", vec![kind("a", 3)]);
         workload.arrivals = Arrivals::Times(vec![0.0, 1.0]);
         assert_eq!(workload.draw(0), Err(DrawError::Times { jobs: 3, times: 2 }));
         workload.arrivals = Arrivals::Times(vec![0.0, 1.0, 4.0]);
         assert_eq!(workload.draw(0).unwrap()[2].arrival, 4.0);
-        workload.kinds[0].amount = Amount::Count(20_000);
+        workload.kinds[0].count = 20_000;
         assert_eq!(workload.draw(0), Err(DrawError::TooMany { jobs: 20_000 }));
     }
 
     proptest! {
         #[test]
         fn arrivals_never_fall_and_every_kind_keeps_its_count(seed: u64, counts in prop::collection::vec(1..20_u32, 1..5)) {
-            let kinds = counts.iter().map(|&count| kind("k", Amount::Count(count))).collect();
+            let kinds = counts.iter().map(|&count| kind("k", count)).collect();
             let workload = Workload {
                 seed, arrivals: Arrivals::Poisson(0.5), order: Order::Shuffled, ..Workload::batch("p", kinds)
             };

@@ -2,7 +2,6 @@
 //!
 //! Not here: the page around them.
 
-use super::colour::Colours;
 use super::escape::{escape, plain, prose};
 use super::number::{self, NOTHING};
 use super::svg;
@@ -20,9 +19,9 @@ const ROWS_MAX: usize = 500;
 pub(super) type Files<'a> = Option<&'a str>;
 
 /// Writes a block as HTML.
-pub(super) fn html(block: &Block, colours: &Colours, files: Files<'_>, out: &mut String) {
+pub(super) fn html(block: &Block, files: Files<'_>, out: &mut String) {
     match block {
-        Block::Chart(chart) => figure(chart, colours, files, out),
+        Block::Chart(chart) => figure(chart, files, out),
         Block::Table(found) => table(found, files, out),
         Block::Comparison(compared) => comparison(compared, files, out),
         Block::Claims(found) => claims(found, files, out),
@@ -64,9 +63,9 @@ fn links(files: Files<'_>, endings: &[&str]) -> String {
     format!("<span class=\"files\">{}</span>", links.collect::<String>())
 }
 
-fn figure(chart: &Chart, colours: &Colours, files: Files<'_>, out: &mut String) {
+fn figure(chart: &Chart, files: Files<'_>, out: &mut String) {
     let (caption, links) = (prose(&chart.caption), links(files, &["svg", "csv"]));
-    let drawing = svg::for_page(chart, colours);
+    let drawing = svg::for_page(chart);
     let _ = writeln!(out, "<figure class=\"figure\">\n<figcaption>{caption}{links}</figcaption>\n{drawing}");
     let points: usize = chart.series.iter().map(|series| series.points.len()).sum();
     if 0 < points && points <= LISTED_POINTS_MAX {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Chart {
     /// Identifier for files, unique in its paper: `figure-9-load-075`.
     pub id: String,
-    /// Caption of the chart.
+    /// Caption of the table.
     pub caption: String,
     /// Horizontal axis.
     pub x: Axis,
@@ -21,47 +21,16 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Creates a chart with straight lines between points. The axes are the horizontal and the vertical one.
+    /// Creates a chart; the axes are the horizontal and the vertical one.
     #[must_use]
-    pub fn lines(
-        id: impl Into<String>,
-        caption: impl Into<String>,
-        axes: [Axis; 2],
-        series: Vec<Series>,
-    ) -> Self {
-        Self::drawn_as(ChartKind::Lines, id.into(), caption.into(), axes, series)
-    }
-
-    /// Creates a chart of values that hold until the next point.
-    #[must_use]
-    pub fn steps(
-        id: impl Into<String>,
-        caption: impl Into<String>,
-        axes: [Axis; 2],
-        series: Vec<Series>,
-    ) -> Self {
-        Self::drawn_as(ChartKind::Steps, id.into(), caption.into(), axes, series)
-    }
-
-    /// Creates a chart with groups of bars, one for each position on the horizontal axis.
-    #[must_use]
-    pub fn bars(
-        id: impl Into<String>,
-        caption: impl Into<String>,
-        axes: [Axis; 2],
-        series: Vec<Series>,
-    ) -> Self {
-        Self::drawn_as(ChartKind::Bars, id.into(), caption.into(), axes, series)
-    }
-
-    fn drawn_as(
+    pub fn new(
         kind: ChartKind,
-        id: String,
-        caption: String,
+        id: impl Into<String>,
+        caption: impl Into<String>,
         [x, y]: [Axis; 2],
         series: Vec<Series>,
     ) -> Self {
-        Self { id, caption, x, y, kind, series }
+        Self { id: id.into(), caption: caption.into(), x, y, kind, series }
     }
 }
 

@@ -15,14 +15,13 @@ mod escape;
 mod model;
 pub mod names;
 pub mod number;
-pub mod svg;
+mod svg;
 mod tally;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use chart::{Axis, Chart, ChartKind, Series};
 pub use circumstances::Circumstances;
-pub use colour::Colours;
 pub use document::{Document, Part};
 pub use escape::escape;
 pub use model::{Block, Cell, Claim, Column, Compared, Section, Table, Verdict};

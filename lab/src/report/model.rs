@@ -239,24 +239,6 @@ impl Verdict {
             Self::Input => "input",
         }
     }
-
-    /// Judges if all, some or none of these hold. An empty list holds.
-    #[must_use]
-    pub fn of_all(holds: impl IntoIterator<Item = bool>) -> Self {
-        let holds: Vec<bool> = holds.into_iter().collect();
-        match holds.iter().filter(|&&one| one).count() {
-            all if all == holds.len() => Self::Holds,
-            0 => Self::Fails,
-            _ => Self::Partly,
-        }
-    }
-
-    /// Returns [`Verdict::Holds`] or [`Verdict::Open`]: for statements that the experiment can confirm
-    /// but not refute.
-    #[must_use]
-    pub fn holds_or_open(holds: bool) -> Self {
-        if holds { Self::Holds } else { Self::Open }
-    }
 }
 
 impl From<bool> for Verdict {

@@ -4,10 +4,8 @@
 //! Everything runs in the slotted model of the scheduler, with its policies. Not here: the layout of the
 //! page.
 
-mod claims;
 mod examples;
 mod ratios;
-mod reference;
 mod runs;
 mod tails;
 #[cfg(test)]
@@ -35,7 +33,7 @@ fn page(context: &Context<'_>, seeds: u64) -> anyhow::Result<Paper> {
     sections.extend(ratios::figures_5_to_8(&runs));
     sections.push(ratios::figure_9(&runs));
     sections.extend(tails::figures_10_to_13(&runs));
-    sections.extend([claims::section(&runs), tails::section_7_c(&runs), ratios::left_open(&runs)]);
+    sections.extend([ratios::theorem_4(&runs), tails::section_7_c(&runs), ratios::left_open(&runs)]);
     let holes = holes![machines = MACHINES, rate = RATE, slots = SLOTS, seeds = runs.seeds_in_words()];
     Ok(WORDS.paper("asrpt", holes, sections))
 }

@@ -3,10 +3,10 @@
 //! Not here: the dependence on the lengths of tasks (`sensitivity`).
 
 use super::trial::WIDTH;
-use super::{Scheduler, Trial, Trials, WORDS, goals_claims, reference};
-use crate::judge::mean_of;
-use crate::words::holes;
-use crate::{Block, Cell, Compared, Section, Series};
+use super::{Scheduler, Trial, Trials, WORDS, reference};
+use crate::judge::{Seen, by_case, every, in_runs, log_ratio, mean_of, percent};
+use crate::words::{Filled, holes};
+use crate::{Block, Cell, Claim, Compared, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 
@@ -32,7 +32,7 @@ fn section(trials: &Trials, scheduler: Scheduler, figure: &str) -> Section {
         table(figure, scheduler, runs),
         Block::Comparison(responses(trials, scheduler)),
     ];
-    let claims = goals_claims::of(scheduler, runs, trials.of(LIKE_THE_PAPER, Scheduler::Max));
+    let claims = claims(scheduler, runs, trials.of(LIKE_THE_PAPER, Scheduler::Max));
     if !claims.is_empty() {
         blocks.push(Block::Claims(claims));
     }
@@ -94,4 +94,143 @@ fn table(figure: &str, scheduler: Scheduler, runs: &[Trial]) -> Block {
 fn responses(trials: &Trials, scheduler: Scheduler) -> Vec<Compared> {
     let what = |job: usize| format!("{}, {}, mean response, s", scheduler.name(), job_name(job));
     (0..4).map(|job| reference::beside(trials, (LIKE_THE_PAPER, scheduler), what(job), job)).collect()
+}
+
+/// Number of a run.
+type Number = fn(&Trial) -> f64;
+
+/// Words of a claim, the numbers whose means they show, and the condition on each run.
+type GoalClaim = (&'static str, &'static [Number], fn(&Trial) -> bool);
+
+const ALL: f64 = SLOTS as f64;
+
+const MIN: &[GoalClaim] = &[
+    ("min-burst", &[burst], |trial| 0.95 * ALL <= burst(trial)),
+    ("min-early", &[early], |trial| (10.0..=30.0).contains(&early(trial))),
+    ("min-second-burst", &[second_burst], |trial| 0.9 * ALL <= second_burst(trial)),
+    ("min-late", &[late], |trial| early(trial) < late(trial)),
+    ("min-joins", &[first_join, second_join], joins_get_most),
+    ("min-j2", &[of_goal], close_to_goal),
+    ("min-j1", &[|trial| trial.responses[0]], |trial| !meets(trial, 0)),
+];
+
+const MAX: &[GoalClaim] = &[
+    ("max-alone", &[alone], |trial| 0.999 * ALL <= alone(trial)),
+    ("max-together", &[together], |trial| 0.999 * ALL <= together(trial)),
+    ("max-joins", &[first_join, second_join], joins_get_most),
+    ("max-j2", &[of_goal], close_to_goal),
+    ("max-j1", &[|trial| trial.responses[0]], |trial| meets(trial, 0)),
+    ("max-all", &[], |trial| (0..4).all(|job| meets(trial, job))),
+];
+
+const FAIR: &[GoalClaim] = &[("fair", &[|trial| trial.responses[2], |trial| trial.responses[3]], |trial| {
+    !meets(trial, 2) && !meets(trial, 3)
+})];
+
+/// Returns the slots of J1 in its first interval.
+fn burst(trial: &Trial) -> f64 {
+    trial.peak(0, 0.0, WIDTH)
+}
+
+/// Returns the slots of J1 after the burst, until J2 arrives.
+fn early(trial: &Trial) -> f64 {
+    trial.mean_held(0, 200.0, 1000.0)
+}
+
+fn second_burst(trial: &Trial) -> f64 {
+    trial.peak(1, 1000.0, 1200.0)
+}
+
+/// Returns the slots of J1 near its goal.
+fn late(trial: &Trial) -> f64 {
+    trial.peak(0, 5000.0, f64::INFINITY)
+}
+
+fn alone(trial: &Trial) -> f64 {
+    trial.mean_held(0, 0.0, 1000.0)
+}
+
+fn together(trial: &Trial) -> f64 {
+    trial.mean_held(0, 1000.0, 2000.0) + trial.mean_held(1, 1000.0, 2000.0)
+}
+
+/// Returns the mean share of all slots that a Join holds while it runs, in percent.
+fn join_part(trial: &Trial, job: usize) -> f64 {
+    let from = ARRIVALS[job];
+    100.0 * (trial.mean_held(job, from, from + trial.responses[job]) / ALL)
+}
+
+fn first_join(trial: &Trial) -> f64 {
+    join_part(trial, 2)
+}
+
+fn second_join(trial: &Trial) -> f64 {
+    join_part(trial, 3)
+}
+
+fn joins_get_most(trial: &Trial) -> bool {
+    50.0 < first_join(trial) && 50.0 < second_join(trial)
+}
+
+/// Returns the response of J2 divided by its goal.
+fn of_goal(trial: &Trial) -> f64 {
+    trial.responses[1] / DEADLINES[1]
+}
+
+fn close_to_goal(trial: &Trial) -> bool {
+    (of_goal(trial) - 1.0).abs() <= 0.1
+}
+
+/// Returns the claims about a scheduler, from its runs and those of the max-scheduler.
+pub(super) fn claims(scheduler: Scheduler, runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
+    let all = |claims: &[GoalClaim]| claims.iter().map(|claim| judged(claim, runs)).collect();
+    match scheduler {
+        Scheduler::Min => all(MIN),
+        Scheduler::Max => all(MAX),
+        Scheduler::Fair => all(FAIR),
+        Scheduler::Weighted => weighted_claims(runs, max),
+        Scheduler::Fifo => Vec::new(),
+    }
+}
+
+fn judged(&(key, numbers, holds): &GoalClaim, runs: &[Trial]) -> Claim {
+    let holds: Vec<bool> = runs.iter().map(holds).collect();
+    let numbers = ["one", "other"].into_iter().zip(numbers);
+    in_seeds(key, &holds, numbers.map(|(name, number)| (name, mean(runs, number).mean.into())))
+}
+
+fn in_seeds(key: &str, holds: &[bool], numbers: impl IntoIterator<Item = Filled>) -> Claim {
+    let of = holds.iter().filter(|&&one| one).count();
+    let mut holes: Vec<Filled> = holes![of, seeds = holds.len()].into();
+    holes.extend(numbers);
+    WORDS.claim(key, in_runs(holds), &holes)
+}
+
+/// Relative difference below which two mean responses count as alike.
+const ALIKE: f64 = 0.15;
+
+fn weighted_claims(runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
+    let gap = |job: usize| {
+        let responses = |runs: &[Trial]| runs.iter().map(|trial| trial.responses[job]).collect::<Vec<f64>>();
+        log_ratio(&responses(runs), &responses(max))
+    };
+    let gaps = [0, 1, 2, 3].map(gap);
+    let words: Vec<String> = (1..).zip(&gaps).map(|(job, gap)| format!("J{job} {}", percent(gap))).collect();
+    let same = |(weighted, max): (&Trial, &Trial)| (0..4).all(|job| meets(weighted, job) == meets(max, job));
+    let same: Vec<bool> = runs.iter().zip(max).map(same).collect();
+    let mimics = every(gaps.iter().map(|gap| Seen::alike(gap, ALIKE)));
+    vec![
+        in_seeds("same-jobs", &same, []),
+        WORDS.claim("mimics", mimics, holes![gaps = words.join(", "), alike = 100.0 * ALIKE]),
+        weights_follow([6000.0 - 3549.0, 3000.0 - 1264.0, 150.0 - 101.0]),
+    ]
+}
+
+/// Claim that each printed weight, to its last digit, is the slack of J1 divided by that of the job.
+pub(super) fn weights_follow(slack: [f64; 3]) -> Claim {
+    let [second, joins] = [1, 2].map(|place| slack[0] / slack[place]);
+    let follows = [(second, WEIGHTS[1], 1), (joins, WEIGHTS[2], 0)].map(|(weight, printed, decimals)| {
+        Seen::from((weight - printed).abs() <= 0.5 * 0.1_f64.powi(decimals))
+    });
+    WORDS.claim("weights", by_case(follows), holes![second, joins])
 }

@@ -6,8 +6,6 @@
 
 mod estimates;
 mod goals;
-mod goals_claims;
-mod isolated;
 mod reference;
 mod sensitivity;
 #[cfg(test)]

@@ -65,15 +65,6 @@ impl Claimed {
         }
     }
 
-    /// Returns the number of repetitions after which the half width would be small enough to pass one
-    /// limit, if mean and spread stay the same. `None` without an interval.
-    pub(crate) fn repetitions(self, ratio: &Interval) -> Option<f64> {
-        let [refuted, borne_out] = self.limits();
-        let ratio = self.oriented(ratio);
-        let room = (borne_out - ratio.mean).max(ratio.mean - refuted).max(1e-4);
-        Some(ratio.samples as f64 * (ratio.half_width? / room).powi(2))
-    }
-
     /// Describes the conditions that support and that refute the claim, from [`Claimed::limits`].
     pub(crate) fn definition(self) -> String {
         let none = format!("{:.0} %", 100.0 * NONE);

@@ -8,7 +8,6 @@ mod progress;
 mod random;
 mod sizes;
 mod slowdown;
-mod table;
 #[cfg(test)]
 pub(super) mod tests;
 mod tight;
@@ -70,7 +69,7 @@ fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     (context.progress)("overlap: tight examples and random instances");
     sections.extend([random::section(context)?, tight::corollary_4(context)?, tight::corollary_6(context)?]);
     sections.extend(trace::sections(context, amounts)?);
-    sections.extend(table::sections(context, amounts.table_jobs)?);
+    sections.extend(cells::sections(context, amounts.table_jobs)?);
     sections.push(unstable::section(context, amounts.reading_jobs, amounts.reading_seeds)?);
     Ok(WORDS.paper("overlap", holes![], sections))
 }

@@ -5,12 +5,8 @@
 
 mod examples;
 mod offline;
-mod offline_claims;
 mod online;
-mod online_claims;
-mod online_table;
 mod sweeps;
-mod sweeps_claims;
 #[cfg(test)]
 pub(super) mod tests;
 mod theorems;

@@ -1,9 +1,9 @@
 //! Table 2: jobs that are all present at the start, under ten rules, for several distributions of sizes.
 
-use super::{DELTA, MEAN, OFFLINE, WORDS, offline_claims, title};
-use crate::judge::{Beside, Known, Seen, mean_of, paired};
+use super::{DELTA, MEAN, OFFLINE, WORDS, title};
+use crate::judge::{Beside, Known, Seen, by_case, keeps, mean_of, paired};
 use crate::words::holes;
-use crate::{Block, Cell, Compared, Context, Section, Series, Verdict, each};
+use crate::{Block, Cell, Claim, Compared, Context, Section, Series, Verdict, each};
 use gristmill_scheduler::policy::pairs::{Averages, Rule, averages, times};
 use gristmill_scheduler::workload::pairs::Sizes;
 
@@ -122,7 +122,7 @@ pub(super) fn table_2(context: &Context<'_>) -> Section {
     let mut blocks = vec![rankings(&outcomes), chart(&outcomes)];
     blocks.extend(outcomes.iter().map(averages_table));
     blocks.push(Block::Comparison(comparison(&outcomes, jobs)));
-    blocks.push(Block::Claims(offline_claims::of(&outcomes)));
+    blocks.push(Block::Claims(claims(&outcomes)));
     let holes = holes![jobs, mean = MEAN, delta = DELTA, runs, seed = context.first_seed];
     WORDS.section("table-2", holes, blocks)
 }
@@ -204,6 +204,43 @@ fn makespan_beside_printed(uniform: &Outcome, place: usize) -> Compared {
         .printed();
     let ours = mean_of(&uniform.over_match(place));
     Beside::mean(what, ours, known).note(WORDS.note("single-set", holes![])).judged()
+}
+
+/// Claims about Match and the rules that ignore the size of jobs, then about those that use it.
+const CLAIMS: [&str; 8] = [
+    "match-is-best",
+    "worst-three",
+    "max-shuffle",
+    "pairwise-executes-fastest",
+    "pair-waits",
+    "couple-and-generalized",
+    "group",
+    "n-couple",
+];
+
+pub(super) fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
+    CLAIMS.map(|key| judged(outcomes, key)).to_vec()
+}
+
+/// Judges a claim on every distribution, by the intervals of differences on the same jobs.
+fn judged(outcomes: &[Outcome], key: &str) -> Claim {
+    let names: Vec<&str> = OFFLINE.iter().map(|rule| rule.name()).collect();
+    let holds = |outcome: &Outcome| {
+        keeps(WORDS.rules(key), &names, |number, rule| {
+            let place = names.iter().position(|name| *name == rule).expect("a rule of the table");
+            let number = NUMBERS.iter().find(|(name, _)| *name == number).expect("a number of the table");
+            outcome.samples(place, number.1)
+        })
+    };
+    let seen: Vec<Seen> = outcomes.iter().map(holds).collect();
+    let words = |(wanted, what): (Seen, &str)| {
+        let found = outcomes.iter().zip(&seen).filter(|(_, seen)| **seen == wanted);
+        let found: Vec<&str> = found.map(|(outcome, _)| describe(outcome.sizes)).collect();
+        (!found.is_empty()).then(|| format!("{what}: {}.", found.join("; ")))
+    };
+    let kinds = [(Seen::Yes, "It holds for"), (Seen::No, "It does not for"), (Seen::Unclear, "Unclear for")];
+    let found = kinds.into_iter().filter_map(words).collect::<Vec<_>>().join(" ");
+    WORDS.claim(key, by_case(seen), holes![found])
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Figures 2 and 3: effect of the step, the weight and the number of groups.
 
 use super::offline::{NUMBERS, averages_of, describe};
-use super::sweeps_claims::{of_figure_2, of_figure_3};
 use super::{ALPHA, DELTA, MEAN, WORDS, title};
-use crate::judge::{log_ratio, mean_of};
-use crate::words::holes;
-use crate::{Block, Context, Section, Series};
+use crate::judge::{Seen, by_case, log_ratio, mean_of};
+use crate::words::{Filled, holes};
+use crate::{Block, Claim, Context, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy::pairs::{Averages, Rule};
 use gristmill_scheduler::workload::pairs::Sizes;
+use std::ops::RangeInclusive;
 
 /// Distributions of the sweeps: a mild one and a heavy-tailed one.
 pub(super) const SIZES: [Sizes; 2] = [Sizes::Uniform, Sizes::Google];
@@ -153,4 +153,154 @@ pub(super) fn figure_3(context: &Context<'_>) -> Section {
     }
     blocks.push(Block::Claims(of_figure_3(&by_alpha, &by_k)));
     WORDS.section("figure-3", holes![setting = settings[0].in_words()], blocks)
+}
+
+/// Indices of the numbers.
+const WAITING: usize = 0;
+const EXECUTION: usize = 1;
+const MAKESPAN: usize = 2;
+
+/// Relative change below which a parameter does not matter much, and relative distance to the best below
+/// which a value is good.
+const SMALL: f64 = 0.02;
+
+/// Smallest relative difference that counts as "much longer".
+const MUCH: f64 = 0.1;
+
+/// Curves of one policy, by index in [`SIZES`].
+pub(super) type Both<'a> = [&'a Curve; 2];
+
+/// Judges a claim on the curve of each distribution separately.
+fn of_each(key: &str, curves: Both<'_>, found: impl Fn(&Curve) -> (Seen, Vec<Filled>)) -> Claim {
+    let found = curves.map(found);
+    let seen = found.each_ref().map(|(seen, _)| *seen);
+    let with_name = |(sizes, (_, mut holes)): (&_, (Seen, Vec<Filled>))| {
+        holes.extend_from_slice(holes![sizes = describe(*sizes)]);
+        holes
+    };
+    let cases: Vec<Vec<Filled>> = SIZES.iter().zip(found).map(with_name).collect();
+    WORDS.claim_of_cases(key, by_case(seen), &cases)
+}
+
+/// True if a number at an end of the axis is above the smallest one between both ends.
+fn above_the_middle(curve: &Curve, number: usize, end: usize) -> Seen {
+    let (first, last) = (curve.xs[0], curve.xs[curve.xs.len() - 1]);
+    let between = curve.least_where(number, |x| first < x && x < last);
+    between.map_or(Seen::Unclear, |least| Seen::above(&curve.above(number, end, least), 0.0))
+}
+
+pub(super) fn of_figure_2(curves: Both<'_>) -> Vec<Claim> {
+    let last = |curve: &Curve| curve.xs.len() - 1;
+    vec![
+        of_each("small-step", curves, |curve| {
+            let change = curve.above(WAITING, curve.place(STEPS[0]), curve.place(DELTA));
+            let [small, usual] = [STEPS[0], DELTA].map(|step| curve.at(WAITING, step));
+            (Seen::alike(&change, SMALL), holes![small, usual, much = 100.0 * SMALL].into())
+        }),
+        of_each("large-step", curves, |curve| {
+            let longer = curve.above(WAITING, last(curve), curve.place(DELTA));
+            let (usual, large) = (curve.at(WAITING, DELTA), curve.last(WAITING));
+            (Seen::above(&longer, MUCH.ln_1p()), holes![usual, large].into())
+        }),
+        of_each("both-ends", curves, |curve| {
+            let longer = [0, last(curve)].map(|end| above_the_middle(curve, EXECUTION, end));
+            let (step, least) = curve.least(EXECUTION);
+            let (first, last) = (curve.value(EXECUTION, 0), curve.last(EXECUTION));
+            (Seen::all(longer), holes![first, least, step, last].into())
+        }),
+        of_each("good-steps", curves, |curve| {
+            let (step, least) = curve.least(MAKESPAN);
+            let [smallest, small, large] = [STEPS[0], 0.01, 0.1].map(|step| curve.at(MAKESPAN, step));
+            let largest = curve.last(MAKESPAN);
+            (good_steps(curve), holes![smallest, small, large, largest, least, step].into())
+        }),
+    ]
+}
+
+/// True if every step of the range is as good as the best, and neither end of the tested range is. If all
+/// steps are equally good, no step counts as good.
+fn good_steps(curve: &Curve) -> Seen {
+    let last = curve.xs.len() - 1;
+    let Some(best) = curve.least_where(MAKESPAN, |_| true) else { return Seen::Unclear };
+    let above = |at: usize| curve.above(MAKESPAN, at, best);
+    let inside = (0..=last).filter(|&at| (0.01..=0.1).contains(&curve.xs[at]));
+    let good = inside.map(|at| Seen::below(&above(at), SMALL.ln_1p()));
+    let poor = [0, last].map(|end| Seen::above(&above(end), SMALL.ln_1p()));
+    Seen::all(good.chain(poor))
+}
+
+/// Returns the claims by weight for Generalized, Group with k of 5, 20 and 80, and Match, and by number
+/// of groups for Group.
+pub(super) fn of_figure_3(by_alpha: &[[Curve; 5]; 2], by_k: &[Curve; 2]) -> Vec<Claim> {
+    let of = |curve: usize| [&by_alpha[0][curve], &by_alpha[1][curve]];
+    // Match, and the policies it is compared with.
+    let policies = [("Match", of(4)), ("Generalized", of(0)), ("Group", of(2))];
+    let at_alpha = |curve: &Curve| curve.points[curve.place(ALPHA)][MAKESPAN].clone();
+    vec![
+        waits_least("generalized-waits", of(0), 0.4..=0.8),
+        waits_least("match-waits", of(4), 0.0..=0.4),
+        beside_match(
+            "match-depends",
+            policies,
+            |one, other| Seen::less(&swings(other), &swings(one)),
+            |curve| format!("{:.0} %", 100.0 * mean_of(&swings(curve)).mean),
+        ),
+        beside_match(
+            "match-makespan",
+            policies,
+            |one, other| Seen::less(&at_alpha(one), &at_alpha(other)),
+            |curve| format!("{:.1} s", curve.at(MAKESPAN, ALPHA)),
+        ),
+        groups_in_the_middle(by_k.each_ref()),
+    ]
+}
+
+fn waits_least(key: &str, curves: Both<'_>, weights: RangeInclusive<f64>) -> Claim {
+    of_each(key, curves, |curve| {
+        let inside = curve.least_where(WAITING, |alpha| weights.contains(&alpha));
+        let outside = curve.least_where(WAITING, |alpha| !weights.contains(&alpha));
+        let above = outside.zip(inside).map(|(outside, inside)| curve.above(WAITING, outside, inside));
+        let seen = above.map_or(Seen::Unclear, |above| Seen::above(&above, 0.0));
+        let (alpha, least) = curve.least(WAITING);
+        (seen, holes![least, alpha, from = *weights.start(), to = *weights.end()].into())
+    })
+}
+
+/// Returns the growth of the execution time from its smallest to its largest value, seed by seed.
+fn swings(curve: &Curve) -> Vec<f64> {
+    let places = 0..curve.xs.len();
+    let by_value = |a: &usize, b: &usize| curve.value(EXECUTION, *a).total_cmp(&curve.value(EXECUTION, *b));
+    let (least, most) = (places.clone().min_by(by_value), places.max_by(by_value));
+    let (Some(least), Some(most)) = (least, most) else { return Vec::new() };
+    let [least, most] = [least, most].map(|at| &curve.points[at][EXECUTION]);
+    most.iter().zip(least).map(|(most, least)| most / least - 1.0).collect()
+}
+
+/// Judges a claim about Match and each of two others, on both distributions.
+fn beside_match(
+    key: &str,
+    policies: [(&str, Both<'_>); 3],
+    holds: impl Fn(&Curve, &Curve) -> Seen,
+    value: impl Fn(&Curve) -> String,
+) -> Claim {
+    let [(_, matched), others @ ..] = policies;
+    let seen = [0, 1].map(|at| Seen::all(others.map(|(_, other)| holds(matched[at], other[at]))));
+    let found = policies.map(|(name, [one, other])| format!("{name} {} and {}", value(one), value(other)));
+    let [one, other] = SIZES.map(describe);
+    WORDS.claim(key, by_case(seen), holes![found = found.join(", "), one, other])
+}
+
+fn groups_in_the_middle(curves: Both<'_>) -> Claim {
+    of_each("groups", curves, |curve| {
+        let last = curve.xs.len() - 1;
+        let waits = Seen::above(&curve.above(WAITING, 0, last), 0.0);
+        let executes = Seen::above(&curve.above(EXECUTION, last, 0), 0.0);
+        let worse = [0, last].map(|end| above_the_middle(curve, MAKESPAN, end));
+        let (groups, least) = curve.least(MAKESPAN);
+        let [few_wait, few_execute] = [WAITING, EXECUTION].map(|number| curve.value(number, 0));
+        let [many_wait, many_execute] = [WAITING, EXECUTION].map(|number| curve.last(number));
+        let many = curve.xs[last];
+        let holes = holes![few_wait, many_wait, many, few_execute, many_execute, least, groups];
+        (Seen::all([waits, executes].into_iter().chain(worse)), holes.into())
+    })
 }

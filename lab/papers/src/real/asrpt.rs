@@ -4,14 +4,14 @@
 //! Not here: the same workload in the paper's slotted model (`crate::asrpt`).
 
 use super::RealContext;
-use super::common::{blocks, cluster, draws, policies, section, sleeping};
-use super::judging::{claim, flow, judged, would_tell};
+use super::common::{blocks, cluster, section};
+use super::judging::{claim, flow, judged};
 use crate::judge::{Seen, every, mean_of};
 use crate::words::{Words, holes};
 use crate::{Block, Cell, Claim, Paper, Section, Verdict};
 use gristmill_lab::compare::bound::efficiency;
 use gristmill_lab::compare::statistics::mean;
-use gristmill_lab::compare::{Comparison, Contender, RunRecord};
+use gristmill_lab::compare::{Comparison, RunRecord};
 use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::sim::slotted;
 use gristmill_scheduler::station::PerStation;
@@ -31,10 +31,15 @@ const WORKERS: u32 = 10;
 /// Duration of a unit of work, in seconds in a slot.
 const UNIT_SECONDS: f64 = 0.1;
 
-/// Policies that do not interrupt reduces, then those that do. The first of each is the paper's own.
-const KEEPING: [(&str, &str); 4] =
-    [("asrpt", "asrpt:slot=100ms"), ("fifo", "fifo"), ("fair", "fair"), ("lrpt", "lrpt")];
-const INTERRUPTING: (&str, &str) = ("asrpt preemptive", "asrpt:slot=100ms,preemptive=yes");
+/// The paper's own policy without and with preemption of reduces, and its rivals.
+const POLICIES: [(&str, &str); 5] = [
+    ("asrpt", "asrpt:slot=100ms"),
+    (PREEMPTIVE, "asrpt:slot=100ms,preemptive=yes"),
+    ("fifo", "fifo"),
+    ("fair", "fair"),
+    ("lrpt", "lrpt"),
+];
+const PREEMPTIVE: &str = "asrpt preemptive";
 
 /// Runs the experiments.
 ///
@@ -45,22 +50,14 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     Ok(WORDS.paper("asrpt", holes, vec![figure_9(context)?, long_reduce(context)?]))
 }
 
-fn contenders() -> Vec<Contender> {
-    let mut names = KEEPING.to_vec();
-    names.insert(1, INTERRUPTING);
-    policies(&names)
-}
-
 /// Section on the paper's workload at its own load.
 fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let slots = context.scaled(60, 120, 1000);
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
     let arrivals = Arrivals { rate, slots, ..Arrivals::of(SETTINGS[SETTING], Cut::Even) };
     let repetitions = context.scaled(1, 4, 8);
-    let jobs: Vec<Vec<Job>> = draws(context.first_seed, repetitions, |seed| arrivals.jobs(seed).collect());
-    let workload = sleeping("ASRPT, section VII", context.first_seed, &jobs, UNIT_SECONDS);
-    let comparison =
-        context.compare("asrpt-figure-9", &workload, &cluster(WORKERS, 1), contenders(), repetitions)?;
+    let jobs: Vec<Vec<Job>> = context.draws(repetitions, |seed| arrivals.jobs(seed).collect());
+    let comparison = context.sleep("asrpt-figure-9", &jobs, UNIT_SECONDS, &cluster(WORKERS, 1), &POLICIES)?;
     let holes = holes![
         setting = SETTINGS[SETTING].title,
         jobs = jobs.first().map_or(0, Vec::len),
@@ -104,7 +101,7 @@ pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
 
 /// Judges the ratio to the optimum, which is between the bound and the best schedule that was run.
 fn ratio_of_two(comparison: &Comparison) -> Claim {
-    let runs = || comparison.runs.iter().filter(|run| run.contender.name == INTERRUPTING.0);
+    let runs = || comparison.runs.iter().filter(|run| run.contender.name == PREEMPTIVE);
     let over_bound: Vec<f64> = runs().filter_map(efficiency).collect();
     let least = |run: &RunRecord| {
         let same = comparison.runs.iter().filter(|other| other.repetition == run.repetition);
@@ -113,11 +110,8 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
     let over_best: Vec<f64> = runs().filter_map(|run| Some(flow(run)? / least(run))).collect();
     let (at_most, at_least) = (mean_of(&over_bound), mean_of(&over_best));
     let seen = Seen::at_most(&at_least, &at_most, 2.0);
-    // Where both ratios are clear, more repetitions add nothing: the optimum is between them.
-    let needed =
-        if seen == Seen::Unclear { would_tell(&comparison.runs, &[(at_most, 2.0)]) } else { String::new() };
     let interval = at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}"));
-    let holes = holes![least = at_least.mean, most = at_most.mean, interval, needed];
+    let holes = holes![least = at_least.mean, most = at_most.mean, interval];
     WORDS.claim("ratio-of-two", every([seen]), holes)
 }
 
@@ -161,11 +155,9 @@ fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
         }));
         jobs
     };
-    let jobs = draws(context.first_seed, repetitions, draw);
-    let workload = sleeping("a long reduce", context.first_seed, &jobs, LONG_UNIT_SECONDS);
-    let cluster = cluster(workers, 1);
+    let jobs = context.draws(repetitions, draw);
     let comparison =
-        context.compare("asrpt-long-reduce", &workload, &cluster, policies(&PAIRS), repetitions)?;
+        context.sleep("asrpt-long-reduce", &jobs, LONG_UNIT_SECONDS, &cluster(workers, 1), &PAIRS)?;
     let (long, pause) = (long_units * LONG_UNIT_SECONDS, PAUSE * LONG_UNIT_SECONDS);
     let holes = holes![workers, long, short, pause, repetitions];
     let blocks = blocks("long", &comparison, &["result", "slots-and-lanes"]);

@@ -1,11 +1,11 @@
-//! Common pieces of the experiments on real processes: clusters whose tasks sleep, jobs drawn for each
-//! repetition, blocks of a comparison.
+//! Pieces of all experiments on real processes: clusters, jobs that sleep, blocks of a
+//! comparison.
 //!
-//! Not here: code of a single paper, and the judging of claims (`judging`).
+//! Not here: any paper, and how claims are judged (`judging`).
 
 use crate::words::{Holes, Words};
 use crate::{Block, Claim, Section};
-use gristmill_lab::compare::workload::{Amount, Arrivals, DataSet, Kind, Order};
+use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind, Order};
 use gristmill_lab::compare::{Comparison, Contender, Workload, report};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
@@ -77,7 +77,7 @@ pub(super) fn workload(
     data: Vec<DataSet>,
 ) -> Workload {
     let name = name.to_owned();
-    Workload { name, seed, arrivals, order: Order::Listed, total: None, redraw: true, kinds, data }
+    Workload { name, seed, arrivals, order: Order::Listed, redraw: true, kinds, data }
 }
 
 /// Returns inputs of this kind.
@@ -94,7 +94,6 @@ fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
     };
     Kind {
         label: job.name.clone().unwrap_or_else(|| format!("job {}", place + 1)),
-        amount: Amount::Count(1),
         reduces: Some(job.reduces.len() as u32),
         deadline: job.deadline.map(|deadline| (deadline - job.arrival) * unit_seconds),
         weight: if 0.0 < job.weight { job.weight } else { 1.0 },
@@ -102,11 +101,6 @@ fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
         plays_exact: true,
         ..Kind::new("synthetic", &[])
     }
-}
-
-/// Draws once for each repetition, from a seed of its own.
-pub(super) fn draws<T>(seed: u64, repetitions: u32, draw: impl Fn(u64) -> T) -> Vec<T> {
-    (0..u64::from(repetitions)).map(|repetition| draw(seed.wrapping_add(repetition))).collect()
 }
 
 /// Returns charts and tables of some sections of a comparison's own report. The prefix makes their names

@@ -1,18 +1,14 @@
-//! Judging of claims about real runs: a number of one contender compared with that of another, repetition
-//! by repetition on the same jobs, and the time it would take to decide open ones.
+//! How claims about real runs are judged: a number of one contender beside that of another, repetition by repetition on
+//! the same jobs.
 //!
-//! Not here: conditions, and statements made of many of them (`crate::judge`).
+//! Not here: conditions and what many of them make of a statement (`crate::judge`).
 
-use crate::judge::{Rivals, Seen, every, log_ratio, percent};
+use crate::judge::{Rivals, every, log_ratio, percent};
 use crate::words::{Words, holes};
 use crate::{Claim, Verdict};
-use gristmill_lab::compare::series::makespan;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, JobRun, RunRecord};
 use gristmill_scheduler::metrics::Interval;
-
-/// Seconds that a run takes in addition to its jobs, to start and end processes.
-const RUN_SECONDS: f64 = 1.0;
 
 /// Returns a number of each repetition that both contenders have, for the one and for the other.
 pub(super) fn pairs(
@@ -33,13 +29,6 @@ pub(super) fn flow(run: &RunRecord) -> Option<f64> {
     mean(run.jobs.iter().map(JobRun::flow))
 }
 
-/// Returns the hours that this many repetitions of all contenders take on this machine.
-fn hours(runs: &[RunRecord], repetitions: f64) -> f64 {
-    let done = runs.iter().map(|run| run.repetition + 1).max().unwrap_or(1);
-    let seconds: f64 = runs.iter().map(|run| makespan(run) + RUN_SECONDS).sum();
-    repetitions * seconds / f64::from(done) / 3600.0
-}
-
 /// Judges that one contender's number is smaller (or another [`Claimed`](crate::judge::Claimed)) than
 /// that of each other.
 pub(super) fn judged(
@@ -55,13 +44,10 @@ pub(super) fn judged(
     if ratios.len() < others.len() {
         return (Verdict::Open, "Not run at this scale.".to_owned());
     }
-    let words = ratios.iter().map(|(other, ratio)| {
-        let seen = is.seen(ratio);
-        let needed = is.repetitions(ratio).filter(|_| seen == Seen::Unclear);
-        let needed = needed.map_or_else(String::new, |needed| in_words(&comparison.runs, needed));
-        format!("{one} against {other} {}: {}{needed}", percent(ratio), seen.word())
-    });
-    let words = words.collect::<Vec<_>>().join("; ");
+    let words = |(other, ratio): &(&String, Interval)| {
+        format!("{one} against {other} {}: {}", percent(ratio), is.seen(ratio).word())
+    };
+    let words = ratios.iter().map(words).collect::<Vec<_>>().join("; ");
     let verdict = every(ratios.iter().map(|(_, ratio)| is.seen(ratio)));
     (verdict, format!("{words}. {}", is.definition()))
 }
@@ -75,21 +61,6 @@ pub(super) fn claim(
 ) -> Claim {
     let (verdict, found) = judged(comparison, words.rivals(key), value);
     words.claim(key, verdict, holes![found])
-}
-
-/// Describes the runs that would decide unclear conditions, each a mean and the limit it is compared
-/// with. Empty if all are clear, or without intervals.
-pub(super) fn would_tell(runs: &[RunRecord], conditions: &[(Interval, f64)]) -> String {
-    let needed = conditions.iter().filter_map(|(mean, limit)| {
-        let (half_width, room) = (mean.half_width?, (mean.mean - limit).abs());
-        (room <= half_width).then(|| mean.samples as f64 * (half_width / room.max(1e-4)).powi(2))
-    });
-    let needed = needed.fold(0.0, f64::max);
-    if needed == 0.0 { String::new() } else { in_words(runs, needed) }
-}
-
-fn in_words(runs: &[RunRecord], repetitions: f64) -> String {
-    format!(", about {repetitions:.0} repetitions ({:.1} hours) would tell", hours(runs, repetitions))
 }
 
 #[cfg(test)]
@@ -136,16 +107,5 @@ mod tests {
         assert_eq!(verdict(Claimed::Larger, &[1.1, 1.101, 1.099, 1.1]), Verdict::Holds);
         assert_eq!(verdict(Claimed::Larger, &[0.9, 0.91, 0.89, 0.9]), Verdict::Fails);
         assert_eq!(verdict(Claimed::Larger, &[1.0, 1.001, 0.999, 1.0]), Verdict::Fails);
-    }
-
-    #[test]
-    fn what_stays_open_says_how_many_repetitions_and_hours_would_tell() {
-        let comparison = flows(&[("a", &[0.8, 1.2, 0.9, 1.0]), ("b", &[1.0; 4])]);
-        let (verdict, words) = of_flows(Claimed::Smaller, &comparison);
-        assert_eq!(verdict, Verdict::Open);
-        assert!(words.contains("repetitions (") && words.contains("hours) would tell"), "{words}");
-        let unclear = Interval { mean: 0.5, half_width: Some(1.0), samples: 4 };
-        assert!(would_tell(&comparison.runs, &[(unclear, 0.0)]).contains("about 16 repetitions"));
-        assert_eq!(would_tell(&comparison.runs, &[(unclear, 2.0)]), "");
     }
 }

@@ -21,6 +21,7 @@ pub use runs::{RunsFolder, RunsFolderError};
 use crate::{Paper, Scale};
 use gristmill_lab::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::workload::Job;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::path::Path;
 use std::time::Duration;
@@ -75,6 +76,25 @@ impl RealContext<'_> {
     /// Returns the value for this scale.
     pub fn scaled<T>(&self, quick: T, normal: T, full: T) -> T {
         self.scale.pick(quick, normal, full)
+    }
+
+    /// Returns what is drawn for each repetition, from a seed of its own.
+    fn draws<T>(&self, repetitions: u32, draw: impl Fn(u64) -> T) -> Vec<T> {
+        let seeds = (0..u64::from(repetitions)).map(|repetition| self.first_seed.wrapping_add(repetition));
+        seeds.map(draw).collect()
+    }
+
+    /// Runs the jobs of each repetition, whose units last this many seconds, under each policy: as [`Self::compare`].
+    fn sleep(
+        &self,
+        name: &str,
+        jobs: &[Vec<Job>],
+        unit_seconds: f64,
+        cluster: &ClusterConfig,
+        names: &[(&str, &str)],
+    ) -> anyhow::Result<Comparison> {
+        let workload = common::sleeping(name, self.first_seed, jobs, unit_seconds);
+        self.compare(name, &workload, cluster, common::policies(names), jobs.len() as u32)
     }
 
     /// Runs a workload under each policy on fresh clusters of this shape, `repetitions` times each,

@@ -3,13 +3,13 @@
 //! Not here: the same policies in closed form and in the fluid model (`crate::pairs`).
 
 use super::RealContext;
-use super::common::{blocks, draws, networked, policies, section, sleeping, two_stations};
-use super::judging::{claim, flow, pairs, would_tell};
+use super::common::{blocks, networked, section, two_stations};
+use super::judging::{claim, flow, pairs};
 use crate::judge::{Seen, every, paired};
 use crate::words::{Words, holes};
 use crate::{Block, Cell, Claim, Column, Paper, Section};
 use gristmill_lab::compare::statistics::{mean, sorted};
-use gristmill_lab::compare::{Comparison, Contender, JobRun};
+use gristmill_lab::compare::{Comparison, JobRun};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::metrics::{Interval, quantile};
@@ -34,25 +34,9 @@ const TASK_SECONDS: f64 = 0.1;
 const MEAN_SECONDS: f64 = 0.8;
 
 /// Policies of Tables 2 and 3 by their live names, in the paper's order, worst first.
-const BATCH: [(&str, &str); 9] = [
-    ("max-diff", "max-diff"),
-    ("pairwise", "pairwise"),
-    ("max-shuffle", "max-shuffle"),
-    ("max-srpt", "max-srpt"),
-    ("pair", "pair"),
-    ("couple", "couple"),
-    ("generalized", "generalized"),
-    ("group", "group"),
-    ("match", "match"),
-];
-const ONLINE: [(&str, &str); 6] = [
-    ("fifo", "fifo"),
-    ("pairwise", "pairwise"),
-    ("max-srpt", "max-srpt"),
-    ("couple", "couple"),
-    ("o-group", "o-group"),
-    ("o-match", "o-match"),
-];
+const BATCH: [&str; 9] =
+    ["max-diff", "pairwise", "max-shuffle", "max-srpt", "pair", "couple", "generalized", "group", "match"];
+const ONLINE: [&str; 6] = ["fifo", "pairwise", "max-srpt", "couple", "o-group", "o-match"];
 
 /// Runs the experiments.
 ///
@@ -75,26 +59,26 @@ fn jobs_at(sizes: impl IntoIterator<Item = (f64, Size)>) -> Vec<Job> {
     sizes.into_iter().map(job).collect()
 }
 
+/// Runs the jobs of each repetition under policies by their names.
 fn compare(
     context: &RealContext<'_>,
     name: &str,
     jobs: &[Vec<Job>],
-    contenders: Vec<Contender>,
-    repetitions: u32,
+    policies: &[&str],
 ) -> anyhow::Result<Comparison> {
-    let workload = sleeping(name, context.first_seed, jobs, 1.0);
-    context.compare(name, &workload, &setting(), contenders, repetitions)
+    let named: Vec<(&str, &str)> = policies.iter().map(|&policy| (policy, policy)).collect();
+    context.sleep(name, jobs, 1.0, &setting(), &named)
 }
 
 /// Section on jobs that are all present at the start, as for Table 2.
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
     let repetitions = context.scaled(1, 4, 8);
-    let jobs = draws(context.first_seed, repetitions, |seed| {
+    let jobs = context.draws(repetitions, |seed| {
         jobs_at(Sizes::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
     });
-    let contenders = policies(if count < 8 { &BATCH[3..6] } else { &BATCH });
-    let comparison = compare(context, "pairs-batch", &jobs, contenders, repetitions)?;
+    let policies = if count < 8 { &BATCH[3..6] } else { &BATCH };
+    let comparison = compare(context, "pairs-batch", &jobs, policies)?;
     let mut shown = vec![table("table-2", &comparison)];
     shown.extend(blocks("batch", &comparison, &["result", "simulated"]));
     let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
@@ -109,15 +93,14 @@ pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
     let repetitions = context.scaled(1, 4, 8);
-    let jobs = draws(context.first_seed, repetitions, |seed| {
+    let jobs = context.draws(repetitions, |seed| {
         let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
         // In arrival order map-heavy jobs come first, so that the list favours no policy.
         sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
         jobs_at(sizes.into_iter().map(|size| (0.0, size)))
     });
-    let names =
-        [("fifo", "fifo"), ("max-shuffle", "max-shuffle"), ("pair", "pair"), ("pairwise", "pairwise")];
-    let comparison = compare(context, "pairs-strong", &jobs, policies(&names), repetitions)?;
+    let policies = ["fifo", "max-shuffle", "pair", "pairwise"];
+    let comparison = compare(context, "pairs-strong", &jobs, &policies)?;
     let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
     let blocks = blocks("strong", &comparison, &["result", "stations"]);
     Ok(section((&WORDS, "theorem-1", holes), &comparison, blocks, vec![of_strong_pairs(&comparison)]))
@@ -137,12 +120,12 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         swing: 0.0,
     };
     let repetitions = context.scaled(1, 4, 8);
-    let jobs = draws(context.first_seed, repetitions, |seed| {
+    let jobs = context.draws(repetitions, |seed| {
         let size = |job: &Job| Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] };
         jobs_at(stream.draw(seed).iter().map(|job| (job.arrival, size(job))))
     });
-    let contenders = policies(if stream.jobs < 10 { &ONLINE[2..4] } else { &ONLINE });
-    let comparison = compare(context, "pairs-online", &jobs, contenders, repetitions)?;
+    let policies = if stream.jobs < 10 { &ONLINE[2..4] } else { &ONLINE };
+    let comparison = compare(context, "pairs-online", &jobs, policies)?;
     let mut shown = vec![table("table-3", &comparison)];
     shown.extend(blocks("online", &comparison, &["result", "simulated"]));
     let holes = holes![
@@ -172,9 +155,8 @@ fn execution_claim(comparison: &Comparison) -> Claim {
         Some(half_width) => format!("{:+.2} ± {half_width:.2} s", apart.mean),
         None => "not known from a single repetition".to_owned(),
     };
-    let needed = would_tell(&comparison.runs, &[(less, 0.0), (more, 0.0)]);
     let [executes, waits] = seen.map(Seen::word);
-    let holes = holes![less = words(&less), executes, more = words(&more), waits, needed];
+    let holes = holes![less = words(&less), executes, more = words(&more), waits];
     WORDS.claim("pairwise-executes", every(seen), holes)
 }
 

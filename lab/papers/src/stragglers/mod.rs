@@ -3,17 +3,13 @@
 //!
 //! Not here: the mathematics and the splits (`gristmill_scheduler::queueing`, `gristmill_scheduler::placement`).
 
-mod bounds;
-mod effectiveness;
 mod equal;
 mod equations;
 mod fitted;
-mod mixes;
 mod numbers;
 mod simulated;
 mod sojourn;
 mod splits;
-mod stream;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -48,10 +44,10 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     (context.progress)("numbers and mixes of workers");
     sections.push(numbers::figure_7_1()?);
     for (figure, traffic, lambda) in [(2, "high", 25.0), (3, "medium", 5.0), (4, "low", 1.0)] {
-        sections.push(mixes::section(figure, traffic, lambda)?);
+        sections.push(numbers::section(figure, traffic, lambda)?);
     }
     (context.progress)("a stream of jobs on a simulated cluster");
-    sections.push(stream::section(context)?);
+    sections.push(simulated::stream(context)?);
     sections.push(equations::section()?);
     Ok(WORDS.paper("stragglers", holes![], sections))
 }

@@ -2,6 +2,7 @@
 //!
 //! Not here: the results of the experiments of a paper.
 
+use super::refuted::{Rules, check, check_listed};
 use crate::{Block, Cell, Paper};
 
 /// Checks that every chart has points, all finite, and that tables are full and without NaN. Comparisons
@@ -33,4 +34,17 @@ pub(crate) fn check_whole(paper: &Paper) {
             Block::Claims(claims) => assert!(!claims.is_empty(), "no claims where some are made"),
         }
     }
+}
+
+/// Checks that a paper has these sections and is whole, that it is the same twice, and that all its claims can fail and
+/// can hold.
+#[track_caller]
+pub(crate) fn check_page(sections: &[&str], paper: impl Fn() -> Paper, rules: &[Rules]) {
+    let (one, other) = (paper(), paper());
+    let ids: Vec<&str> = one.sections.iter().map(|section| section.id.as_str()).collect();
+    assert_eq!(ids, sections);
+    assert_eq!(one, other);
+    check_whole(&one);
+    check_listed(&one, rules);
+    check(rules);
 }

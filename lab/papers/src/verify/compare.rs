@@ -93,7 +93,13 @@ impl Checker {
     }
 
     /// Compares as [`Checker::value`]; the first difference gets this remark.
-    pub fn value_with_remark(&mut self, place: &str, expected: &Value, computed: &Value, remark: &str) {
+    pub(crate) fn value_with_remark(
+        &mut self,
+        place: &str,
+        expected: &Value,
+        computed: &Value,
+        remark: &str,
+    ) {
         let before = self.differences.len();
         self.value(place, expected, computed);
         if let Some(difference) = self.differences.get_mut(before) {
@@ -103,7 +109,7 @@ impl Checker {
 
     /// Returns the differences; a case that compared nothing counts as one.
     #[must_use]
-    pub fn into_differences(mut self) -> Vec<CaseDifference> {
+    pub(crate) fn into_differences(mut self) -> Vec<CaseDifference> {
         if self.compared == 0 && self.differences.is_empty() {
             self.refuse("nothing is expected of it that could be compared".to_owned());
         }

@@ -8,6 +8,7 @@ mod compare;
 mod deadline_plan;
 mod deadline_sim;
 mod fluid;
+mod input;
 mod online_order;
 mod order;
 mod slotted;
@@ -15,6 +16,7 @@ mod stragglers;
 
 pub use compare::{CaseDifference, Checker};
 
+use input::Input;
 use serde_json::Value;
 
 /// Result of a case.
@@ -31,12 +33,12 @@ pub struct CaseReport {
 
 /// Computation of a kind of case: reads `input` and compares with `expect` through the checker. An error is an input
 /// that cannot be computed, as text that names the field.
-type CaseKind = fn(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String>;
+type CaseKind = fn(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String>;
 
 /// Kinds by name.
 const KINDS: &[(&str, CaseKind)] = &[
     ("fluid", fluid::check),
-    ("slotted", slotted::slotted),
+    ("slotted", slotted::check),
     ("deadline-plan", deadline_plan::check),
     ("deadline-sim", deadline_sim::check),
     ("order", order::check),
@@ -81,10 +83,34 @@ fn check_case(case: &Value, tolerance: Option<&Value>) -> Result<CaseReport, Str
             .refuse(format!("unknown kind `{kind}`; there is {}", kinds().collect::<Vec<_>>().join(", "))),
         (_, None) => checker.refuse("it has no `expect`".to_owned()),
         (Some((_, compute)), Some(expect)) => {
-            if let Err(reason) = compute(case.get("input").unwrap_or(&null), expect, &mut checker) {
+            let input = Input::new(case.get("input").unwrap_or(&null), "input");
+            if let Err(reason) = compute(&input, expect, &mut checker) {
                 checker.refuse(reason);
             }
         }
     }
     Ok(CaseReport { id, kind, description: text("desc"), differences: checker.into_differences() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_file;
+    use std::path::Path;
+
+    #[test]
+    #[allow(clippy::disallowed_macros, reason = "a test that compares nothing prints so")]
+    fn kept_cases_of_all_papers_pass() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases"));
+        for paper in ["asrpt", "overlap", "pairs", "deadlines", "stragglers"] {
+            let Ok(text) = std::fs::read_to_string(folder.join(paper).with_extension("json")) else {
+                println!("no cases of {paper} in {}: nothing compared", folder.display());
+                continue;
+            };
+            let reports = check_file(&text).unwrap();
+            assert!(!reports.is_empty(), "{paper}");
+            for report in reports {
+                assert_eq!(report.differences, [], "{paper}, {} ({})", report.id, report.kind);
+            }
+        }
+    }
 }

@@ -3,14 +3,13 @@
 //! The steps are in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
 //! (`pop`), with its result: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S` (Algorithm 8).
 
-use super::Checker;
-use super::compare::number_of;
 use super::order::{parameters_of, remark_on, size_of};
+use super::{Checker, Input};
 use gristmill_scheduler::policy::pairs::{Branch, OnlineGroups, Schedule, Tie, ties_of_arrival};
 use serde_json::Value;
 
 /// Maximum steps and groups of a case.
-const STEPS_MAX: usize = 1_000;
+const STEPS_MAX: u64 = 1_000;
 
 enum OrderState {
     OnlineGroups(OnlineGroups),
@@ -18,14 +17,10 @@ enum OrderState {
 }
 
 /// Input: `alpha` and `k`.
-pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let (alpha, k) = parameters_of(input)?;
-    let steps =
-        expect.get("steps").and_then(Value::as_array).ok_or("`expect.steps` is missing, or no list")?;
-    if STEPS_MAX < steps.len() {
-        return Err(format!("`expect.steps` has {} steps, more than {STEPS_MAX}", steps.len()));
-    }
-    let shows = |field: &str| steps.iter().any(|step| step.get(field).is_some());
+    let steps = Input::new(expect, "expect").field("steps")?.items(STEPS_MAX)?;
+    let shows = |field: &str| steps.iter().any(|step| step.optional(field).is_some());
     let mut state = match (shows("groups"), shows("S")) {
         (true, false) => OrderState::OnlineGroups(OnlineGroups::new(alpha, k)),
         (false, true) => OrderState::Schedule(Schedule::new(alpha)),
@@ -41,65 +36,68 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
         state.step(step, &place, &mut ties, checker)?;
         let (field, computed) = match &state {
             OrderState::OnlineGroups(groups) => ("groups", Value::from(groups.blocks())),
-            OrderState::Schedule(schedule) => ("S", Value::from(schedule.order().collect::<Vec<u64>>())),
+            OrderState::Schedule(_) => ("S", Value::from(state.waiting())),
         };
-        if let Some(expected) = step.get(field) {
-            checker.value_with_remark(&format!("{place}.{field}"), expected, &computed, &remark_on(&ties));
+        if let Some(expected) = step.optional(field) {
+            let place = format!("{place}.{field}");
+            checker.value_with_remark(&place, expected.value(), &computed, &remark_on(&ties));
         }
     }
     Ok(())
 }
 
 impl OrderState {
+    /// Returns the waiting jobs in order.
+    fn waiting(&self) -> Vec<u64> {
+        match self {
+            Self::OnlineGroups(groups) => groups.order().collect(),
+            Self::Schedule(schedule) => schedule.order().collect(),
+        }
+    }
+
     /// Executes a step; adds the choices of Algorithm 8 to `ties`.
     fn step(
         &mut self,
-        step: &Value,
+        step: &Input<'_>,
         place: &str,
         ties: &mut Vec<Tie>,
         checker: &mut Checker,
     ) -> Result<(), String> {
-        if let Some(popped) = step.get("pop") {
-            let first = match self {
-                OrderState::OnlineGroups(groups) => groups.order().next(),
-                OrderState::Schedule(schedule) => schedule.order().next(),
-            };
-            let Some(first) = first else { return Err(format!("`{place}.pop`: no job waits")) };
-            checker.value_with_remark(&format!("{place}.pop"), popped, &Value::from(first), &remark_on(ties));
+        let waiting = self.waiting();
+        if let Some(popped) = step.optional("pop") {
+            let first = *waiting.first().ok_or_else(|| format!("`{place}.pop`: no job waits"))?;
+            let place = format!("{place}.pop");
+            checker.value_with_remark(&place, popped.value(), &Value::from(first), &remark_on(ties));
             match self {
-                OrderState::OnlineGroups(groups) => groups.leave(first),
-                OrderState::Schedule(schedule) => schedule.leave(first),
+                Self::OnlineGroups(groups) => groups.leave(first),
+                Self::Schedule(schedule) => schedule.leave(first),
             }
             return Ok(());
         }
-        let id = step.get("arrive").and_then(Value::as_u64);
-        let id = id.ok_or_else(|| format!("`{place}` has neither `arrive` nor `pop`"))?;
-        let waits = match self {
-            OrderState::OnlineGroups(groups) => groups.order().any(|other| other == id),
-            OrderState::Schedule(schedule) => schedule.order().any(|other| other == id),
-        };
-        if waits {
+        let id =
+            step.optional("arrive").ok_or_else(|| format!("`{place}` has neither `arrive` nor `pop`"))?;
+        let id = id.whole(0, u64::MAX)?;
+        if waiting.contains(&id) {
             return Err(format!("`{place}.arrive`: job {id} waits already"));
         }
-        let size = size_of(step.get("job").unwrap_or(&Value::Null), &format!("{place}.job"))?;
-        let drawn = step.get("u").and_then(number_of).filter(|drawn| (0.0..=1.0).contains(drawn));
-        let drawn = drawn.ok_or_else(|| format!("`{place}.u` is missing, or not from 0 to 1"))?;
-        if let OrderState::Schedule(schedule) = self {
+        let size = size_of(&step.field("job")?)?;
+        let drawn = step.field("u")?.number_in(0.0, 1.0)?;
+        if let Self::Schedule(schedule) = self {
             ties.extend(ties_of_arrival(schedule, id, size, drawn));
         }
         let branch = match self {
-            OrderState::OnlineGroups(groups) => match groups.arrive(id, size, drawn) {
+            Self::OnlineGroups(groups) => match groups.arrive(id, size, drawn) {
                 Branch::Reschedule => "reschedule".to_owned(),
                 Branch::NewGroup => "new group".to_owned(),
                 Branch::Joined(group) => format!("joined {group}"),
             },
-            OrderState::Schedule(schedule) => match schedule.arrive(id, size, drawn) {
+            Self::Schedule(schedule) => match schedule.arrive(id, size, drawn) {
                 true => "reschedule".to_owned(),
                 false => "insert".to_owned(),
             },
         };
-        if let Some(expected) = step.get("branch") {
-            checker.value(&format!("{place}.branch"), expected, &Value::from(branch));
+        if let Some(expected) = step.optional("branch") {
+            checker.value(&format!("{place}.branch"), expected.value(), &Value::from(branch));
         }
         Ok(())
     }
@@ -174,8 +172,12 @@ mod tests {
         assert!(refused(json!([{"arrive": 0, "job": [1, 2], "u": 0.9}])).contains("neither `groups`"));
         assert!(refused(json!([{"S": []}])).contains("`steps[0]` has neither `arrive` nor `pop`"));
         assert!(refused(json!([{"pop": 0, "S": []}])).contains("no job waits"));
-        assert!(refused(json!([{"arrive": 0, "job": [1], "u": 0.9, "S": []}])).contains("`steps[0].job`"));
-        assert!(refused(json!([{"arrive": 0, "job": [1, 2], "u": 2, "S": []}])).contains("`steps[0].u`"));
+        assert!(
+            refused(json!([{"arrive": 0, "job": [1], "u": 0.9, "S": []}])).contains("`expect.steps[0].job`")
+        );
+        assert!(
+            refused(json!([{"arrive": 0, "job": [1, 2], "u": 2, "S": []}])).contains("`expect.steps[0].u`")
+        );
         let twice = json!({"arrive": 0, "job": [1, 2], "u": 0.9, "S": [0]});
         assert!(refused(json!([twice, twice])).contains("job 0 waits already"));
     }

@@ -21,6 +21,9 @@ use std::path::Path;
 use std::time::Duration;
 use trials::{IDLE_SECONDS, Shape, Times, Trial, Which, costs};
 
+/// File of the store with the costs that were found.
+const FILE: &str = "calibration.json";
+
 /// Number of jobs on an idle cluster.
 const IDLE_JOBS: usize = 12;
 
@@ -34,7 +37,7 @@ const ROUNDS: usize = 3;
 
 /// Measures the costs; `None` if interrupted. Measurements of an earlier call are read from the directory.
 pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<SystemCosts>, CompareError> {
-    if let Some(known) = store.costs()? {
+    if let Some(known) = store.read_json(FILE)? {
         return Ok(Some(known));
     }
     let Site::Embedded(config) = runner.site else { return Ok(None) };
@@ -62,7 +65,7 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
     }
     let measured = measured.map_err(|source| CompareError::Calibration { source })?;
     let found = found(runner.registry, &config.deciders.estimator, shape, &measured)?;
-    store.keep_costs(&found)?;
+    store.write_json(FILE, &found)?;
     Ok(Some(found))
 }
 

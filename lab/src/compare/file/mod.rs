@@ -18,9 +18,7 @@ mod tests;
 mod trace;
 mod values;
 
-pub use values::CLUSTER_KEYS;
-
-use super::workload::{Amount, Arrivals, DATA_MARK, DataSet, Kind, Order, Workload};
+use super::workload::{Arrivals, DATA_MARK, DataSet, Kind, Order, Workload};
 use gristmill_runtime::api::ExactWork;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::io;
@@ -65,7 +63,7 @@ pub enum FileError {
     /// The file cannot be read.
     #[error("could not read the workload {file}")]
     Read {
-        /// Path of the file.
+        /// Path of the trace.
         file: String,
         /// Cause.
         #[source]
@@ -74,7 +72,7 @@ pub enum FileError {
     /// The file is invalid TOML, or has an unknown key or an invalid value.
     #[error("{file}, {place}: {reason}")]
     Text {
-        /// Path of the file.
+        /// Path of the trace.
         file: String,
         /// Position in the file.
         place: FilePlace,
@@ -176,11 +174,6 @@ pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<Worklo
         None if top.job.is_empty() => return Err(source.refuse(0, "there must be at least one [[job]]")),
         None => {}
     }
-    let shares = workload.kinds.iter().any(|kind| matches!(kind.amount, Amount::Share(_)));
-    if shares && workload.total.is_none() {
-        let reason = "kinds with a `share` need `jobs` in [arrivals], the number of all jobs";
-        return Err(source.refuse(arrivals_at, reason));
-    }
     workload.draw(0).map_err(|error| source.refuse(arrivals_at, error.to_string()))?;
     let cluster = top.cluster.iter().map(|(key, value)| (key.name(), value.to_string())).collect();
     Ok(WorkloadFile { workload, cluster, inputs, jobs, remarks })
@@ -202,8 +195,7 @@ fn arrivals(table: &ArrivalsTable) -> Result<Workload, String> {
     };
     let usual = if matches!(arrivals, Arrivals::Poisson(_)) { Order::Shuffled } else { Order::Listed };
     let order = table.order.unwrap_or(usual);
-    let total = table.jobs.map(|jobs| jobs.0 as u32);
-    Ok(Workload { arrivals, order, total, redraw: table.redraw, ..Workload::batch("", Vec::new()) })
+    Ok(Workload { arrivals, order, redraw: table.redraw, ..Workload::batch("", Vec::new()) })
 }
 
 fn data_set(table: DataTable) -> DataSet {
@@ -225,11 +217,7 @@ fn kind(table: &JobTable, folder: &Path) -> Result<Kind, String> {
         true => input.clone(),
         false => path_in(folder, input),
     }));
-    kind.amount = match (table.count, &table.share) {
-        (Some(_), Some(_)) => return Err("`share` is not allowed beside `count`".to_owned()),
-        (None, Some(share)) => Amount::Share(share.0),
-        (count, None) => Amount::Count(count.map_or(1, |count| count.0 as u32)),
-    };
+    kind.count = table.count.map_or(1, |count| count.0 as u32);
     kind.reduces = table.reduces.map(|reduces| reduces.0 as u32);
     kind.split_bytes = table.split_size.as_ref().map(|size| size.0);
     kind.deadline = table.deadline.as_ref().map(|span| span.0);

@@ -4,7 +4,7 @@
 
 use super::values::TraceTable;
 use super::{FileError, Source};
-use crate::compare::workload::{Amount, Arrivals, JOBS_MAX, Kind, Workload};
+use crate::compare::workload::{Arrivals, JOBS_MAX, Kind, Workload};
 use crate::report::number;
 use flate2::read::MultiGzDecoder;
 use gristmill_runtime::api::ExactWork;
@@ -61,7 +61,7 @@ pub(super) fn read(
         };
         let mut kind = Kind::new("synthetic", &[]);
         (kind.label, kind.told_label) = (label.shown, label.told);
-        kind.amount = Amount::Count(1);
+        kind.count = 1;
         // A job without reduces is a map-only job and specifies that itself.
         kind.reduces = Some(reduces.len() as u32).filter(|&reduces| 0 < reduces);
         kind.deadline = job.deadline.map(|deadline| deadline - job.arrival).filter(|span| 0.0 < *span);

@@ -13,7 +13,7 @@ use std::fmt;
 use toml::Spanned;
 
 /// Flags of a cluster that a workload may set.
-pub const CLUSTER_KEYS: [&str; 9] =
+pub(crate) const CLUSTER_KEYS: [&str; 9] =
     ["workers", "slots", "map-slots", "reduce-slots", "speed", "nic-rate", "memory", "shuffle", "estimator"];
 
 #[derive(Deserialize)]
@@ -47,7 +47,6 @@ pub(super) struct ArrivalsTable {
     pub kind: ArrivalsKind,
     pub mean_interval: Option<Span>,
     pub times: Option<Vec<Seconds>>,
-    pub jobs: Option<Jobs>,
     pub order: Option<Order>,
     #[serde(default)]
     pub redraw: bool,
@@ -71,7 +70,6 @@ pub(super) struct JobTable {
     pub args: Vec<String>,
     pub inputs: Option<Spanned<Vec<String>>>,
     pub count: Option<Jobs>,
-    pub share: Option<Positive>,
     pub reduces: Option<Whole<1, 100_000>>,
     pub split_size: Option<Size>,
     pub deadline: Option<Span>,

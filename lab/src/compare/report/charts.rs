@@ -30,10 +30,6 @@ const SEEN_LEAST: f64 = 1.0 / 1500.0;
 /// Maximum number of rows of a chart of slots.
 const ROWS_MAX: usize = 60;
 
-fn line(name: &str, points: Vec<(f64, f64)>) -> Series {
-    Series::new(name, points)
-}
-
 /// Chart of the distribution of the flow times of all jobs of all repetitions.
 pub(super) fn distribution(comparison: &Comparison) -> Chart {
     let series = comparison.contenders.iter().map(|contender| {
@@ -42,9 +38,10 @@ pub(super) fn distribution(comparison: &Comparison) -> Chart {
         let count = flows.len() as f64;
         let mut points: Vec<(f64, f64)> = flows.first().map(|&first| (first, 0.0)).into_iter().collect();
         points.extend(flows.iter().enumerate().map(|(place, &flow)| (flow, (place + 1) as f64 / count)));
-        line(&contender.name, points)
+        Series::new(&*contender.name, points)
     });
-    Chart::steps(
+    Chart::new(
+        ChartKind::Steps,
         "flow-time-distribution",
         "Flow time: share of the jobs that have ended within it",
         [Axis::linear("flow time, s"), Axis::linear("share of the jobs")],
@@ -84,13 +81,14 @@ pub(super) fn by_size(comparison: &Comparison) -> Option<Chart> {
             let of = all.iter().filter(|job| job.0 == contender.name && class_of(job.1) == class);
             Some((class as f64, mean(of.map(|job| job.2))?))
         });
-        line(&contender.name, points.collect())
+        Series::new(&*contender.name, points.collect())
     });
     let (what, unit, size) = match slowdown {
         true => ("Slowdown", "mean slowdown", "time alone on the cluster, s"),
         false => ("Flow time", "mean flow time, s", "slot-seconds of the job"),
     };
-    Some(Chart::bars(
+    Some(Chart::new(
+        ChartKind::Bars,
         if slowdown { "slowdown-by-size" } else { "flow-time-by-size" }.to_owned(),
         format!("{what} by the size of the job, a quarter of the jobs in each class"),
         [Axis::names(size, names), Axis::linear(unit)],
@@ -105,14 +103,15 @@ pub(super) fn phases(summaries: &[Summary]) -> Chart {
         |phases: &[f64; 4]| phases.iter().enumerate().map(|(place, &phase)| (place as f64, phase)).collect();
     let mut series: Vec<Series> = Vec::new();
     for summary in summaries {
-        series.push(line(&summary.contender.name, bars(&summary.phases)));
+        series.push(Series::new(&*summary.contender.name, bars(&summary.phases)));
         for (what, of) in SIMULATIONS {
             let Some(error) = of(summary) else { continue };
             let name = format!("{} ({what})", summary.contender.name);
-            series.push(Series { reference: true, ..line(&name, bars(&error.phases)) });
+            series.push(Series::new(name, bars(&error.phases)).as_reference());
         }
     }
-    Chart::bars(
+    Chart::new(
+        ChartKind::Bars,
         "phases",
         "Where the mean flow time goes; dashed bars are simulated",
         [Axis::names("", names), Axis::linear("s")],
@@ -133,14 +132,15 @@ pub(super) fn utilisation(run: &RunRecord) -> Chart {
         Some(rate) if 0 < rate => share(received_bytes(run), rate as f64),
         _ => share(receiving(run), run.workers.len().max(1) as f64),
     };
-    Chart::lines(
+    Chart::new(
+        ChartKind::Lines,
         format!("stations-{}", run.contender.name),
         format!("How busy the stations are under `{}`", run.contender.name),
         [Axis::linear("time since the first arrival, s"), Axis::linear("share of the station, %")],
         vec![
-            line("maps", share(busy_slots(run, true), slots)),
-            line("shuffle", network),
-            line("reduces", share(busy_slots(run, false), slots)),
+            Series::new("maps", share(busy_slots(run, true), slots)),
+            Series::new("shuffle", network),
+            Series::new("reduces", share(busy_slots(run, false), slots)),
         ],
     )
 }
@@ -168,13 +168,14 @@ pub(super) fn slots_per_job(run: &RunRecord) -> Chart {
             None => changes.push((name, own)),
         }
     }
-    Chart::steps(
+    Chart::new(
+        ChartKind::Steps,
         format!("slots-per-job-{}", run.contender.name),
         format!("Slots held over time under `{}`", run.contender.name),
         [Axis::linear("time since the first arrival, s"), Axis::linear("slots")],
         changes
             .into_iter()
-            .map(|(name, changes)| line(&name, crate::compare::series::level(changes)))
+            .map(|(name, changes)| Series::new(name, crate::compare::series::level(changes)))
             .collect(),
     )
 }
@@ -191,7 +192,7 @@ pub(super) fn slots_and_lanes(run: &RunRecord) -> Chart {
     for (height, (_, spans)) in rows.iter().enumerate() {
         for (name, from, to) in joined(run, spans, gap) {
             let place = series.iter().position(|one| one.name == name).unwrap_or_else(|| {
-                series.push(line(&name, Vec::new()));
+                series.push(Series::new(&*name, Vec::new()));
                 series.len() - 1
             });
             series[place].points.extend([(from, height as f64), (to, height as f64)]);
@@ -200,17 +201,19 @@ pub(super) fn slots_and_lanes(run: &RunRecord) -> Chart {
     let order: Vec<String> = run.jobs.iter().map(|job| name_of(run, job)).collect();
     series.sort_by_key(|one| order.iter().position(|name| *name == one.name));
     let remark = if 0 < left_out { format!("; {left_out} more rows are not shown") } else { String::new() };
-    Chart {
-        id: format!("slots-and-lanes-{}", run.contender.name),
-        caption: format!(
+    Chart::new(
+        ChartKind::Spans,
+        format!("slots-and-lanes-{}", run.contender.name),
+        format!(
             "Slots (`worker: slot`) and what workers receive (`worker: in`) under `{}`{remark}",
             run.contender.name
         ),
-        x: Axis::linear("time since the first arrival, s"),
-        y: Axis::names("", rows.into_iter().map(|(name, _)| name)),
-        kind: ChartKind::Spans,
+        [
+            Axis::linear("time since the first arrival, s"),
+            Axis::names("", rows.into_iter().map(|(name, _)| name)),
+        ],
         series,
-    }
+    )
 }
 
 /// Joins neighbours of one name whose gap is too small to be visible.
@@ -252,11 +255,12 @@ pub(super) fn estimation(comparison: &Comparison) -> Option<Chart> {
             let error = mean(errors.into_iter().filter(|error| error.is_finite()))?;
             Some((100.0 * step as f64 / STEPS as f64, 100.0 * error.max(LEAST)))
         });
-        line(&contender.name, points.collect())
+        Series::new(&*contender.name, points.collect())
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
     (!series.is_empty()).then(|| {
-        Chart::lines(
+        Chart::new(
+            ChartKind::Lines,
             "estimation-error",
             "How far the estimated slot time of a job is from the real one",
             [

@@ -10,13 +10,13 @@ use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
 use crate::compare::{Comparison, Store};
 use crate::report::Circumstances;
-use crate::report::{Colours, Document, Part, csv};
+use crate::report::{Document, Part, csv};
 use gristmill_scheduler::metrics::{JOB_COLUMNS, JobTimes};
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// Name of the page.
-pub const REPORT: &str = "report.html";
+const REPORT: &str = "report.html";
 
 /// Version of the fields of `results.json`.
 pub const SCHEMA: u32 = 3;
@@ -55,7 +55,7 @@ pub fn write(
         footer: &circumstances.words(),
     };
     let folder = store.path();
-    for (name, content) in part.files(&Colours::of(&sections)) {
+    for (name, content) in part.files() {
         store.write(&folder.join("figures").join(name), content.as_bytes())?;
     }
     store.write(&folder.join("report.csv"), jobs_csv(comparison).as_bytes())?;

@@ -12,6 +12,6 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-pub use files::{REPORT, SCHEMA, write};
+pub use files::{SCHEMA, write};
 pub use page::sections;
 pub use text::{correction, table, verdicts};

@@ -9,8 +9,8 @@ use crate::compare::record::RunRecord;
 use crate::compare::statistics::Difference;
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
+use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::metrics::comparable::OVERCOMMITTED_MAX;
-use gristmill_scheduler::metrics::{Interval, Metric};
 
 /// Metrics of the first table.
 const RESULT: [Metric; 14] = [
@@ -101,27 +101,13 @@ fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section 
 pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries: &[Summary]) -> Block {
     let metrics = columns(names, summaries);
     let policies = summaries.iter().map(|summary| format!("`{}`", summary.contender.name));
-    let cell = |summary: &Summary, metric: &Metric| match summary.metrics.get(metric) {
-        Some(&Interval { mean: value, half_width, .. }) => Cell::Number { value, half_width },
-        None => Cell::Empty,
-    };
-    let (head, rows): (Vec<Column>, Vec<Vec<Cell>>) = if summaries.len() < metrics.len() {
-        let head = std::iter::once("metric".to_owned()).chain(policies).map(|name| Column::new(&name, ""));
-        let rows = metrics.iter().map(|metric| {
-            let title = Cell::text(metric.declaration().title());
-            std::iter::once(title).chain(summaries.iter().map(|one| cell(one, metric))).collect()
-        });
-        (head.collect(), rows.collect())
-    } else {
-        let head = metrics.iter().map(|metric| Column::new(metric.name(), metric.declaration().unit));
-        let rows = summaries.iter().zip(policies).map(|(summary, name)| {
-            std::iter::once(Cell::text(name))
-                .chain(metrics.iter().map(|metric| cell(summary, metric)))
-                .collect()
-        });
-        (std::iter::once(Column::new("policy", "")).chain(head).collect(), rows.collect())
-    };
-    Block::Table(Table::new(id, caption, head, rows))
+    let cell = |summary: &Summary, metric: &Metric| Cell::from(summary.metrics.get(metric).copied());
+    let head = std::iter::once("metric".to_owned()).chain(policies).map(|name| Column::new(&name, ""));
+    let rows = metrics.iter().map(|metric| {
+        let title = Cell::text(metric.declaration().title());
+        std::iter::once(title).chain(summaries.iter().map(|one| cell(one, metric))).collect()
+    });
+    Block::Table(Table::new(id, caption, head.collect(), rows.collect()))
 }
 
 /// Section with the meaning of each metric of the page.
@@ -174,11 +160,11 @@ fn difference_table(differences: &[Difference]) -> Block {
             Cell::text(format!("`{}`", one.one)),
             Cell::text(format!("`{}`", one.other)),
             Cell::text(if one.planned { "planned" } else { "" }),
-            one.share.map_or(Cell::Empty, percent),
-            one.interval.map_or(Cell::Empty, |interval| percent(interval[0])),
-            one.interval.map_or(Cell::Empty, |interval| percent(interval[1])),
+            one.share.map(percent).into(),
+            one.interval.map(|interval| percent(interval[0])).into(),
+            one.interval.map(|interval| percent(interval[1])).into(),
             percent(one.level),
-            one.chance.map_or(Cell::Empty, percent),
+            one.chance.map(percent).into(),
             Cell::number(one.repetitions as f64),
             Cell::number(one.faster as f64),
             Cell::number(one.pairs as f64),
@@ -235,14 +221,14 @@ fn deadlines(comparison: &Comparison) -> Option<Section> {
     let mut table = Table::new(
         "deadlines",
         "Jobs with a deadline, first repetition",
-        vec![
-            Column::new("policy", ""),
-            Column::new("job", ""),
-            Column::new("flow time", "s"),
-            Column::new("allowed", "s"),
-            Column::new("late by", "s"),
-            Column::new("as it looked at arrival", ""),
-        ],
+        Column::list(&[
+            ("policy", ""),
+            ("job", ""),
+            ("flow time", "s"),
+            ("allowed", "s"),
+            ("late by", "s"),
+            ("as it looked at arrival", ""),
+        ]),
         Vec::new(),
     );
     for (run, job) in jobs().filter(|(run, _)| run.repetition == 0) {
@@ -253,7 +239,7 @@ fn deadlines(comparison: &Comparison) -> Option<Section> {
             Cell::number(job.flow()),
             Cell::number(deadline - job.arrived),
             Cell::number(job.tardiness().unwrap_or(0.0)),
-            job.outlook.clone().map_or(Cell::Empty, Cell::text),
+            job.outlook.clone().map(Cell::text).into(),
         ]);
     }
     Some(section("deadlines", "Deadlines", &[], vec![Block::Table(table)]))

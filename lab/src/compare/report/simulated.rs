@@ -8,11 +8,7 @@ use crate::compare::Comparison;
 use crate::compare::record::{RunRecord, SimulatedRun};
 use crate::compare::simulation_error::{PHASES, SimulationError};
 use crate::compare::summary::Summary;
-use crate::report::{Block, Cell, Column, Section, Table, number};
-use crate::simulate::SystemCosts;
-
-/// Smallest fraction of the mean flow time for which cancelling errors of phases are reported.
-const CANCELLED_WORTH: f64 = 0.05;
+use crate::report::{Block, Cell, Column, Section, Table};
 
 pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let mut text = vec![
@@ -24,14 +20,12 @@ pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section
     ];
     text.extend(missing(comparison, "replayed", |run| &run.replayed));
     text.extend(missing(comparison, "predicted", |run| &run.predicted));
-    text.extend(summaries.iter().flat_map(cancelled));
     let blocks = vec![
         Block::Chart(charts::phases(summaries)),
         Block::Table(errors(summaries)),
         Block::Table(phases(summaries)),
     ];
-    let costs = comparison.costs.iter().map(|costs| Block::Table(calibration(costs)));
-    Section::new("simulated", "Simulated beside real", text, blocks.into_iter().chain(costs).collect())
+    Section::new("simulated", "Simulated beside real", text, blocks)
 }
 
 /// Describes the knowledge that a prediction uses.
@@ -58,20 +52,6 @@ fn missing(comparison: &Comparison, what: &str, of: fn(&RunRecord) -> &Simulated
     Some(format!("{runs} of {} runs could not be {what}: {reason}.", comparison.runs.len()))
 }
 
-/// Reports where errors of phases cancel.
-fn cancelled(summary: &Summary) -> Vec<String> {
-    let found = SIMULATIONS.iter().filter_map(|(what, of)| {
-        let error = of(summary).filter(|error| CANCELLED_WORTH <= error.cancelled)?;
-        Some(format!(
-            "Errors of phases cancel under `{}`, {what}: the mean flow time is off by {}, its phases by {} more in sum.",
-            summary.contender.name,
-            number::percent(error.mean_flow),
-            number::percent(error.cancelled)
-        ))
-    });
-    found.collect()
-}
-
 /// Table of errors with one row for each policy and simulation.
 fn errors(summaries: &[Summary]) -> Table {
     let columns = [
@@ -83,7 +63,6 @@ fn errors(summaries: &[Summary]) -> Table {
         ("least of a run", "%"),
         ("largest of a run", "%"),
         ("mean absolute error of a job", "% of the mean"),
-        ("errors of phases that cancel", "% of the mean"),
     ];
     let row = |summary: &Summary, what: &str, error: &SimulationError| {
         let runs = || error.mean_flow_by_run.iter().copied();
@@ -94,23 +73,17 @@ fn errors(summaries: &[Summary]) -> Table {
             Cell::number(summary.phases.iter().sum()),
             Cell::number(error.phases.iter().sum()),
             percent(error.mean_flow),
-            runs().reduce(f64::min).map_or(Cell::Empty, percent),
-            runs().reduce(f64::max).map_or(Cell::Empty, percent),
+            runs().reduce(f64::min).map(percent).into(),
+            runs().reduce(f64::max).map(percent).into(),
             percent(error.per_job),
-            percent(error.cancelled),
         ]
     };
     let rows = summaries.iter().flat_map(|summary| {
         let known = SIMULATIONS.iter().filter_map(|(what, of)| Some((*what, of(summary)?)));
         known.map(|(what, error)| row(summary, what, error)).collect::<Vec<_>>()
     });
-    let columns = columns.map(|(name, unit)| Column::new(name, unit)).to_vec();
-    Table::new(
-        "simulation-errors",
-        "Errors of the simulations: simulated minus measured",
-        columns,
-        rows.collect(),
-    )
+    let caption = "Errors of the simulations: simulated minus measured";
+    Table::new("simulation-errors", caption, Column::list(&columns), rows.collect())
 }
 
 /// Table with one row for each policy, simulation and phase.
@@ -145,45 +118,6 @@ fn phases(summaries: &[Summary]) -> Table {
             }
         }
     }
-    let columns = columns.map(|(name, unit)| Column::new(name, unit)).to_vec();
-    Table::new(
-        "simulation-phases",
-        "Where the errors are: mean seconds of each phase of a job",
-        columns,
-        rows,
-    )
-}
-
-/// Table of the measured system costs.
-fn calibration(costs: &SystemCosts) -> Table {
-    let ms = |seconds: f64| Cell::number(1e3 * seconds);
-    let per_gb = |seconds: f64| Cell::number(1e9 * seconds);
-    let row = |what: &str, unit: &str, map: Cell, reduce: Cell| {
-        vec![Cell::text(what), Cell::text(unit), map, reduce]
-    };
-    Table::new(
-        "calibration",
-        "What the system takes for tasks, measured before the first run by jobs whose tasks do nothing",
-        ["what", "unit", "map", "reduce"].map(|name| Column::new(name, "")).to_vec(),
-        vec![
-            row("from order to end on an idle cluster", "ms", ms(costs.task[0]), ms(costs.task[1])),
-            row("work of a processor for a task", "ms", ms(costs.work[0]), ms(costs.work[1])),
-            row(
-                "work of a processor for bytes",
-                "s/GB",
-                per_gb(costs.byte_work[0]),
-                per_gb(costs.byte_work[1]),
-            ),
-            row(
-                "work of a processor for bytes that come from another worker",
-                "s/GB",
-                Cell::Empty,
-                per_gb(costs.fetch_byte_work),
-            ),
-            row("until an output is fetched on an idle cluster", "ms", ms(costs.fetch), Cell::Empty),
-            row("work of a processor for a request of a home", "ms", ms(costs.request_work), Cell::Empty),
-            row("work of a processor for an output at a home", "ms", ms(costs.fetch_work), Cell::Empty),
-            row("work of a processor for each of its segments", "ms", ms(costs.segment_work), Cell::Empty),
-        ],
-    )
+    let caption = "Where the errors are: mean seconds of each phase of a job";
+    Table::new("simulation-phases", caption, Column::list(&columns), rows)
 }

@@ -2,10 +2,8 @@
 
 use super::page::metric_table;
 use crate::compare::Comparison;
-use crate::compare::record::Alone;
-use crate::compare::redraw::Redrawn;
 use crate::compare::statistics::order;
-use crate::compare::workload::{Amount, Arrivals, Kind, Order, Workload};
+use crate::compare::workload::{Arrivals, Kind, Order, Workload};
 use crate::report::{Block, Cell, Column, Section, Table, number};
 use gristmill_scheduler::metrics::Metric;
 
@@ -22,11 +20,7 @@ pub(super) fn section(comparison: &Comparison) -> Section {
         "Outputs of the same job were the same bytes under all policies.".to_owned(),
     ];
     let all = metric_table("all-metrics", "Every metric", Metric::ALL, &comparison.summaries());
-    let mut blocks = vec![Block::Table(kinds(workload))];
-    if !comparison.alone.is_empty() {
-        blocks.push(Block::Table(alone(&comparison.alone)));
-    }
-    blocks.push(all);
+    let blocks = vec![Block::Table(kinds(workload)), all];
     Section::new("workload", "What was run", text, blocks)
 }
 
@@ -61,16 +55,9 @@ fn arrivals(workload: &Workload) -> String {
         Order::Listed => "in the order of the list",
         Order::Shuffled => "in an order drawn from the seed",
     };
-    let Redrawn { jobs, arrivals: times } = workload.redrawn();
-    let again = match (jobs, times) {
-        (true, true) => "Every repetition draws its own jobs and arrivals; its policies meet the same.",
-        (true, false) => {
-            "Every repetition draws its own jobs, which arrive at the same times; its policies meet the same."
-        }
-        (false, true) => {
-            "Every repetition draws its own arrivals, of the same jobs; its policies meet the same."
-        }
-        (false, false) => "All repetitions and policies meet the same jobs at the same times.",
+    let again = match workload.is_redrawn() {
+        true => "Every repetition draws its own jobs and arrivals; its policies meet the same.",
+        false => "All repetitions and policies meet the same jobs at the same times.",
     };
     format!("{arrivals}, {order}. {again}")
 }
@@ -85,53 +72,11 @@ fn kinds(workload: &Workload) -> Table {
     )
 }
 
-/// Table of jobs alone, those first whose runs differ most.
-fn alone(jobs: &[Alone]) -> Table {
-    let least = |one: &Alone| one.flows.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = |one: &Alone| one.flows.iter().copied().fold(0.0, f64::max);
-    let spread = |one: &Alone| if 0.0 < one.flow { 100.0 * (most(one) - least(one)) / one.flow } else { 0.0 };
-    let mut order: Vec<&Alone> = jobs.iter().collect();
-    order.sort_by(|one, other| spread(other).total_cmp(&spread(one)));
-    let row = |one: &&Alone| {
-        vec![
-            Cell::text(one.key.clone()),
-            Cell::number(one.flows.len() as f64),
-            Cell::number(one.flow),
-            Cell::number(least(one)),
-            Cell::number(most(one)),
-            Cell::number(spread(one)),
-        ]
-    };
-    let rest = match jobs.len().saturating_sub(KINDS_MAX) {
-        0 => String::new(),
-        rest => format!("; {rest} more differ less"),
-    };
-    Table::new(
-        "alone",
-        format!(
-            "Time alone, the median of several runs, by which slowdowns are measured; jobs with the largest spread first{rest}"
-        ),
-        Column::list(&[
-            ("job", ""),
-            ("runs", ""),
-            ("median", "s"),
-            ("least", "s"),
-            ("most", "s"),
-            ("spread", "%"),
-        ]),
-        order.iter().take(KINDS_MAX).map(row).collect(),
-    )
-}
-
 fn kind(kind: &Kind) -> Vec<Cell> {
-    let amount = match kind.amount {
-        Amount::Count(count) => count.to_string(),
-        Amount::Share(share) => format!("share {}", number::number(share)),
-    };
     vec![
         Cell::text(kind.label.clone()),
         Cell::text(kind.job.clone()),
-        Cell::text(amount),
+        Cell::number(f64::from(kind.count)),
         Cell::text(kind.arguments.join(" ")),
         kind.reduces.map(f64::from).into(),
         Cell::number(kind.weight),
@@ -160,11 +105,7 @@ mod tests {
             arrivals(&listed)
         );
         listed.order = Order::Shuffled;
-        listed.seed = (1..).find(|&seed| Workload { seed, ..listed.clone() }.redrawn().jobs).unwrap();
-        assert!(
-            arrivals(&listed).contains("its own jobs, which arrive at the same times"),
-            "seed {}",
-            listed.seed
-        );
+        listed.seed = (1..).find(|&seed| Workload { seed, ..listed.clone() }.is_redrawn()).unwrap();
+        assert!(arrivals(&listed).contains("its own jobs and arrivals"), "seed {}", listed.seed);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::holm::{Candidate, FALSE_MAX, Judgement, judge};
 use super::mean;
-use super::paired::{Contrast, Paired};
+use super::paired::Paired;
 use crate::report::number::number;
 use serde::Serialize;
 
@@ -59,10 +59,6 @@ pub enum Shown {
 pub enum Scope {
     /// All draws of the workload: every repetition drew its own jobs and arrivals.
     AnyDraw,
-    /// All jobs that the workload may draw, with the arrivals common to all repetitions.
-    AnyJobs,
-    /// All arrivals that the workload may draw, with the jobs common to all repetitions.
-    AnyArrivals,
     /// Only the jobs and arrivals common to all repetitions.
     ThisDraw,
 }
@@ -70,7 +66,7 @@ pub enum Scope {
 /// Two policies with the flow times of the same jobs under both, (one, other), for each repetition that
 /// both have.
 #[derive(Clone, PartialEq, Debug)]
-pub struct FlowTimes {
+pub(crate) struct FlowTimes {
     /// Name of the one policy.
     pub one: String,
     /// Name of the other policy.
@@ -91,7 +87,7 @@ impl FlowTimes {
     }
 
     fn paired(&self) -> Option<Paired> {
-        Paired::of(Contrast::Ratio, &self.means())
+        Paired::from_pairs(&self.means())
     }
 
     fn difference(&self, scope: Scope, judged: Judgement) -> Difference {
@@ -123,8 +119,7 @@ impl FlowTimes {
 }
 
 /// Judges all comparisons of a page together.
-#[must_use]
-pub fn differences(scope: Scope, all: &[FlowTimes]) -> Vec<Difference> {
+pub(crate) fn differences(scope: Scope, all: &[FlowTimes]) -> Vec<Difference> {
     let candidate = |times: &FlowTimes| Candidate {
         chance: times.paired().and_then(|paired| paired.chance()),
         planned: times.planned,
@@ -132,14 +127,6 @@ pub fn differences(scope: Scope, all: &[FlowTimes]) -> Vec<Difference> {
     let candidates: Vec<Candidate> = all.iter().map(candidate).collect();
     let judged = judge(&candidates);
     all.iter().zip(judged).map(|(times, judged)| times.difference(scope, judged)).collect()
-}
-
-/// Judges one comparison as if it were the only one.
-#[must_use]
-pub fn difference(scope: Scope, times: &FlowTimes) -> Difference {
-    let chance = times.paired().and_then(|paired| paired.chance());
-    let shows = chance.is_some_and(|chance| chance < FALSE_MAX);
-    times.difference(scope, Judgement { level: FALSE_MAX, shows })
 }
 
 impl Difference {
@@ -176,11 +163,7 @@ impl Difference {
             ),
         };
         match self.scope {
-            Scope::AnyDraw => format!("{difference}, jobs and arrivals drawn anew each time"),
-            Scope::AnyJobs => {
-                format!("{difference}, jobs drawn anew each time, for these times of arrival only")
-            }
-            Scope::AnyArrivals => format!("{difference}, arrivals drawn anew each time, for these jobs only"),
+            Scope::AnyDraw => format!("{difference}, with new draws in each repetition"),
             Scope::ThisDraw => format!("{difference}, for this draw of jobs and arrivals only"),
         }
     }
@@ -224,6 +207,10 @@ mod tests {
     fn times(one: &str, other: &str, ratios: &[f64]) -> FlowTimes {
         let repetitions = ratios.iter().map(|&ratio| vec![(2.0 * ratio, 2.0), (8.0 * ratio, 8.0)]).collect();
         FlowTimes { one: one.to_owned(), other: other.to_owned(), planned: false, repetitions }
+    }
+
+    fn difference(scope: Scope, times: &FlowTimes) -> Difference {
+        differences(scope, std::slice::from_ref(times)).remove(0)
     }
 
     fn alone(ratios: &[f64]) -> Difference {
@@ -297,7 +284,7 @@ mod tests {
         let found = differences(Scope::AnyDraw, &page);
         assert_eq!(found[9].shown, Shown::Nothing, "chance {:?}", found[9].chance);
         assert!(found[9].interval.unwrap()[1] > 0.0, "the interval must agree with the verdict");
-        assert!(found[9].words().ends_with("jobs and arrivals drawn anew each time"));
+        assert!(found[9].words().ends_with("with new draws in each repetition"));
         assert_eq!(alone(&real).shown, Shown::Faster);
         assert!(found[9].words().contains(" %, interval of 99.5 %)"), "{}", found[9].words());
         page[9].planned = true;
@@ -310,14 +297,9 @@ mod tests {
     #[test]
     fn words_say_of_which_draw_they_speak() {
         let times = times("a", "b", &[0.90, 0.88, 0.86]);
-        assert!(difference(Scope::AnyDraw, &times).words().ends_with("drawn anew each time"));
+        assert!(difference(Scope::AnyDraw, &times).words().ends_with("with new draws in each repetition"));
         assert!(
             difference(Scope::ThisDraw, &times).words().ends_with("for this draw of jobs and arrivals only")
         );
-        let words = |scope| difference(scope, &times).words();
-        assert!(
-            words(Scope::AnyJobs).ends_with("jobs drawn anew each time, for these times of arrival only")
-        );
-        assert!(words(Scope::AnyArrivals).ends_with("arrivals drawn anew each time, for these jobs only"));
     }
 }

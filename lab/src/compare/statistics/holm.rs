@@ -7,15 +7,15 @@
 //! words (`difference`).
 
 /// Maximum probability that a page reports at least one false difference.
-pub const FALSE_MAX: f64 = 0.05;
+pub(crate) const FALSE_MAX: f64 = 0.05;
 
 /// Initial share of [`FALSE_MAX`] of the planned comparison, if other comparisons exist. It needs about 7
 /// % more repetitions than it would alone, and the others can still be significant where it is not.
-pub const PLANNED_SHARE: f64 = 0.8;
+pub(crate) const PLANNED_SHARE: f64 = 0.8;
 
 /// Comparison before it is judged.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Candidate {
+pub(super) struct Candidate {
     /// Probability of the observed difference, or a larger one, if nothing differs; `None` without a test.
     pub chance: Option<f64>,
     /// True for the planned comparison.
@@ -24,7 +24,7 @@ pub struct Candidate {
 
 /// Result for a comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Judgement {
+pub(super) struct Judgement {
     /// Probability below which it is significant. The matching interval has a confidence of 1 minus this.
     pub level: f64,
     /// True if it is significant.
@@ -32,8 +32,7 @@ pub struct Judgement {
 }
 
 /// Judges comparisons of one page together, in their order. At most one is planned.
-#[must_use]
-pub fn judge(candidates: &[Candidate]) -> Vec<Judgement> {
+pub(super) fn judge(candidates: &[Candidate]) -> Vec<Judgement> {
     let weights = weights(candidates);
     let chance = |place: usize| candidates[place].chance.unwrap_or(1.0);
     let mut order: Vec<usize> = (0..candidates.len()).collect();

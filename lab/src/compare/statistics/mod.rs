@@ -1,18 +1,16 @@
-//! Statistics of comparisons: balanced orders of runs, paired differences with intervals and
-//! probabilities, corrections for several of them, required repetitions, and means of samples.
+//! Statistics of comparisons: balanced orders of runs, paired differences with intervals and chances, several of them
+//! judged together; and means of samples.
 //!
-//! Not here: intervals of means and quantiles, which are in the scheduler (`metrics`).
+//! Not here: intervals of means and quantiles, which are the scheduler's (`metrics`).
 
 mod difference;
 mod holm;
 pub(super) mod order;
 mod paired;
-mod power;
 
-pub use difference::{Difference, FlowTimes, Scope, Shown, difference, differences};
-pub use holm::{Candidate, FALSE_MAX, Judgement, PLANNED_SHARE, judge};
-pub use paired::{Contrast, Paired};
-pub use power::{Need, POWER, SPREAD_SURE, repetitions};
+pub use difference::{Difference, Scope, Shown};
+pub(crate) use difference::{FlowTimes, differences};
+pub(crate) use holm::{FALSE_MAX, PLANNED_SHARE};
 
 /// Returns the samples in ascending order.
 #[must_use]

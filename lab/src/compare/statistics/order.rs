@@ -36,7 +36,7 @@ pub fn order(contenders: usize, repetition: u32, seed: u64) -> Vec<usize> {
 
 /// True if this number of repetitions forms complete sets.
 #[must_use]
-pub fn is_balanced(contenders: usize, repetitions: u32) -> bool {
+pub(crate) fn is_balanced(contenders: usize, repetitions: u32) -> bool {
     0 < repetitions && (repetitions as usize).is_multiple_of(rows(contenders))
 }
 

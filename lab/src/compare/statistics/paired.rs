@@ -6,53 +6,35 @@
 
 use gristmill_scheduler::metrics::{Moments, student};
 
-/// Scale on which two values are compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Contrast {
-    /// Ratio minus 1. Ratios are averaged as logarithms, so that twice and half cancel and no interval
-    /// reaches -100 %.
-    Ratio,
-    /// Difference of one to the other, in the unit of both: for numbers that may be 0.
-    More,
-}
-
 /// Pairs of values under two policies as one number with its error.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Paired {
-    contrast: Contrast,
-    /// Moments on the scale of averaging.
+pub(super) struct Paired {
+    /// Of the logarithms of the ratios.
     moments: Moments,
 }
 
 impl Paired {
-    /// Builds it from pairs (one, other). For ratios, pairs without a logarithm are omitted. `None`
-    /// without pairs.
-    #[must_use]
-    pub fn of(contrast: Contrast, pairs: &[(f64, f64)]) -> Option<Self> {
-        let contrasts = pairs.iter().map(|&(one, other)| match contrast {
-            Contrast::Ratio => (one / other).ln(),
-            Contrast::More => one - other,
-        });
-        let moments: Moments = contrasts.filter(|contrast| contrast.is_finite()).collect();
-        (0 < moments.count()).then_some(Self { contrast, moments })
+    /// Pairs (one, other) by their ratio less 1. Ratios are averaged as logarithms, so that twice and half cancel and no
+    /// interval reaches -100 %; pairs without a logarithm are left out. `None` without pairs.
+    pub(super) fn from_pairs(pairs: &[(f64, f64)]) -> Option<Self> {
+        let logarithms = pairs.iter().map(|(one, other)| (one / other).ln());
+        let moments: Moments = logarithms.filter(|logarithm| logarithm.is_finite()).collect();
+        (0 < moments.count()).then_some(Self { moments })
     }
 
     /// Returns the number of pairs that count.
-    #[must_use]
-    pub fn pairs(&self) -> u64 {
+    pub(super) fn pairs(&self) -> u64 {
         self.moments.count()
     }
 
-    /// Returns the mean: a share of the other's value, or a difference.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        self.shown(self.moments.mean().unwrap_or(0.0))
+    /// The mean, as a share of the other's value.
+    pub(super) fn mean(&self) -> f64 {
+        self.moments.mean().unwrap_or(0.0).exp_m1()
     }
 
     /// Returns the probability that pairs which differ only by noise are as far apart as these (Student's
     /// t, two-sided); `None` for fewer than two pairs.
-    #[must_use]
-    pub fn chance(&self) -> Option<f64> {
+    pub(super) fn chance(&self) -> Option<f64> {
         let (mean, error, freedom) = self.tested()?;
         // All pairs agree to the last digit, so there is no noise.
         if error <= 0.0 {
@@ -63,18 +45,10 @@ impl Paired {
 
     /// Returns the interval that contains the mean, except with this probability; `None` for fewer than
     /// two pairs.
-    #[must_use]
-    pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
+    pub(super) fn interval(&self, level: f64) -> Option<[f64; 2]> {
         let (mean, error, freedom) = self.tested()?;
         let half = if error <= 0.0 { 0.0 } else { student::critical(level, freedom) * error };
-        Some([self.shown(mean - half), self.shown(mean + half)])
-    }
-
-    /// Returns the standard deviation between pairs, of logarithms for ratios; `None` for fewer than two
-    /// pairs.
-    #[must_use]
-    pub fn deviation(&self) -> Option<f64> {
-        self.moments.variance().map(f64::sqrt)
+        Some([(mean - half).exp_m1(), (mean + half).exp_m1()])
     }
 
     /// Returns the mean, its standard error, and degrees of freedom.
@@ -82,13 +56,6 @@ impl Paired {
         let count = self.moments.count();
         let error = (self.moments.variance()? / count as f64).sqrt();
         Some((self.moments.mean()?, error, count - 1))
-    }
-
-    fn shown(&self, value: f64) -> f64 {
-        match self.contrast {
-            Contrast::Ratio => value.exp_m1(),
-            Contrast::More => value,
-        }
     }
 }
 
@@ -102,7 +69,7 @@ mod tests {
         // Logarithms of -0.1, -0.2 and -0.3: mean -0.2, error 0.1 / √3, quantile 4.302653.
         let pairs: Vec<(f64, f64)> =
             [-0.1_f64, -0.2, -0.3].iter().map(|log| (5.0 * log.exp(), 5.0)).collect();
-        let paired = Paired::of(Contrast::Ratio, &pairs).unwrap();
+        let paired = Paired::from_pairs(&pairs).unwrap();
         assert!((paired.mean() - (-0.2_f64).exp_m1()).abs() < 1e-12);
         let [low, high] = paired.interval(0.05).unwrap();
         let half = 4.302_653 * 0.1 / 3.0_f64.sqrt();
@@ -113,26 +80,24 @@ mod tests {
 
     #[test]
     fn twice_and_half_cancel() {
-        let paired = Paired::of(Contrast::Ratio, &[(2.0, 1.0), (1.0, 2.0)]).unwrap();
+        let paired = Paired::from_pairs(&[(2.0, 1.0), (1.0, 2.0)]).unwrap();
         assert!(paired.mean().abs() < 1e-12);
-        let more = Paired::of(Contrast::More, &[(2.0, 1.0), (1.0, 2.0)]).unwrap();
-        assert_eq!(more.mean(), 0.0);
     }
 
     #[test]
     fn pairs_that_agree_to_the_last_digit_are_no_noise() {
-        let same = Paired::of(Contrast::More, &[(100.0, 100.0); 3]).unwrap();
+        let same = Paired::from_pairs(&[(100.0, 100.0); 3]).unwrap();
         assert_eq!((same.chance(), same.interval(0.05)), (Some(1.0), Some([0.0, 0.0])));
-        let other = Paired::of(Contrast::More, &[(100.0, 90.0); 3]).unwrap();
-        assert_eq!((other.chance(), other.interval(0.05)), (Some(0.0), Some([10.0, 10.0])));
+        let other = Paired::from_pairs(&[(3.0, 2.0); 3]).unwrap();
+        assert_eq!((other.chance(), other.interval(0.05)), (Some(0.0), Some([0.5, 0.5])));
     }
 
     #[test]
     fn single_pair_has_a_mean_and_neither_interval_nor_chance() {
-        let one = Paired::of(Contrast::Ratio, &[(3.0, 2.0)]).unwrap();
+        let one = Paired::from_pairs(&[(3.0, 2.0)]).unwrap();
         assert_eq!((one.mean(), one.interval(0.05), one.chance()), (0.5, None, None));
-        assert_eq!(Paired::of(Contrast::Ratio, &[]), None);
-        assert_eq!(Paired::of(Contrast::Ratio, &[(0.0, 0.0), (1.0, 0.0)]), None, "no logarithms");
+        assert_eq!(Paired::from_pairs(&[]), None);
+        assert_eq!(Paired::from_pairs(&[(0.0, 0.0), (1.0, 0.0)]), None, "no logarithms");
     }
 
     proptest! {
@@ -140,7 +105,7 @@ mod tests {
         fn interval_holds_the_mean_and_stays_above_minus_a_hundred_percent(
             pairs in prop::collection::vec((1e-3..1e3_f64, 1e-3..1e3_f64), 2..20), level in 1e-4..0.5_f64,
         ) {
-            let paired = Paired::of(Contrast::Ratio, &pairs).unwrap();
+            let paired = Paired::from_pairs(&pairs).unwrap();
             let [low, high] = paired.interval(level).unwrap();
             prop_assert!(-1.0 <= low && low <= paired.mean() && paired.mean() <= high);
         }
@@ -149,7 +114,7 @@ mod tests {
         fn interval_leaves_out_zero_where_the_chance_is_below_its_level(
             pairs in prop::collection::vec((1.0..1.5_f64, 1.0..1.5_f64), 2..12), level in 1e-3..0.5_f64,
         ) {
-            let paired = Paired::of(Contrast::Ratio, &pairs).unwrap();
+            let paired = Paired::from_pairs(&pairs).unwrap();
             let [low, high] = paired.interval(level).unwrap();
             let chance = paired.chance().unwrap();
             prop_assume!(1e-6 < (chance - level).abs());
@@ -159,8 +124,8 @@ mod tests {
         #[test]
         fn swapped_pairs_turn_the_ratio_over(pairs in prop::collection::vec((0.1..10.0_f64, 0.1..10.0_f64), 2..12)) {
             let swapped: Vec<(f64, f64)> = pairs.iter().map(|&(one, other)| (other, one)).collect();
-            let one = Paired::of(Contrast::Ratio, &pairs).unwrap();
-            let other = Paired::of(Contrast::Ratio, &swapped).unwrap();
+            let one = Paired::from_pairs(&pairs).unwrap();
+            let other = Paired::from_pairs(&swapped).unwrap();
             prop_assert!(((1.0 + one.mean()) * (1.0 + other.mean()) - 1.0).abs() < 1e-9);
             prop_assert!((one.chance().unwrap() - other.chance().unwrap()).abs() < 1e-9);
         }

@@ -3,7 +3,6 @@
 //! Not here: charts and tables themselves ([`super::svg`] and its siblings), and the location of the page.
 
 use super::blocks;
-use super::colour::Colours;
 use super::csv;
 use super::escape::{escape, plain, prose};
 use super::names::Names;
@@ -67,12 +66,12 @@ impl<'a> Part<'a> {
 
     /// Returns the files of this part: names and contents, in order.
     #[must_use]
-    pub fn files(&self, colours: &Colours) -> Vec<(String, String)> {
+    pub fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         for Named { block, name } in self.placed().into_iter().flat_map(|placed| placed.blocks) {
             let table = match block {
                 Block::Chart(chart) => {
-                    files.push((format!("{name}.svg"), svg::file(chart, colours)));
+                    files.push((format!("{name}.svg"), svg::file(chart)));
                     csv::chart(chart)
                 }
                 Block::Table(table) => csv::table(table),
@@ -108,7 +107,6 @@ impl Document<'_> {
     /// Returns the page as HTML.
     #[must_use]
     pub fn html(&self) -> String {
-        let colours = Colours::of(self.parts.iter().flat_map(|part| part.sections));
         let placed: Vec<Vec<Placed<'_>>> = self.parts.iter().map(Part::placed).collect();
         let title = plain(self.title);
         let mut out = format!(
@@ -131,7 +129,7 @@ impl Document<'_> {
             self.write_summary(&mut out);
         }
         for (part, placed) in self.parts.iter().zip(&placed) {
-            write_part(part, placed, &colours, &mut out);
+            write_part(part, placed, &mut out);
         }
         out.push_str("</main>\n</div>\n");
         if !self.footer.is_empty() {
@@ -234,7 +232,7 @@ fn mark(section: &Section) -> String {
     format!("<span class=\"mark {class}\" role=\"img\" aria-label=\"{word}\" title=\"{word}\">{mark}</span>")
 }
 
-fn write_part(part: &Part<'_>, placed: &[Placed<'_>], colours: &Colours, out: &mut String) {
+fn write_part(part: &Part<'_>, placed: &[Placed<'_>], out: &mut String) {
     // Without a heading of its own, a part's sections are directly below the page's title.
     let level = if part.title.is_empty() { 2 } else { 3 };
     if part.title.is_empty() {
@@ -248,14 +246,6 @@ fn write_part(part: &Part<'_>, placed: &[Placed<'_>], colours: &Colours, out: &m
         );
     }
     out.push_str(&paragraphs(part.about));
-    if 1 < placed.len() && !part.title.is_empty() {
-        out.push_str("<p class=\"jumps\">");
-        for Placed { section, anchor, .. } in placed {
-            let number = section.title.split(": ").next().unwrap_or(&section.title);
-            let _ = write!(out, "<a href=\"#{anchor}\">{}{}</a> ", mark(section), prose(number));
-        }
-        out.push_str("</p>\n");
-    }
     for Placed { section, anchor, blocks: named } in placed {
         let _ = writeln!(
             out,
@@ -264,14 +254,14 @@ fn write_part(part: &Part<'_>, placed: &[Placed<'_>], colours: &Colours, out: &m
             numbered(&section.title),
             paragraphs(&section.text)
         );
-        write_blocks(part, named, colours, out);
+        write_blocks(part, named, out);
         out.push_str("</section>\n");
     }
     out.push_str(if part.title.is_empty() { "</div>\n" } else { "</section>\n" });
 }
 
 /// Writes blocks one after the other. Consecutive charts share a row where there is room.
-fn write_blocks(part: &Part<'_>, named: &[Named<'_>], colours: &Colours, out: &mut String) {
+fn write_blocks(part: &Part<'_>, named: &[Named<'_>], out: &mut String) {
     let charts = |one: &Named<'_>| matches!(one.block, Block::Chart(_));
     for run in named.chunk_by(|left, right| charts(left) && charts(right)) {
         let figures = run.iter().all(charts);
@@ -284,7 +274,7 @@ fn write_blocks(part: &Part<'_>, named: &[Named<'_>], colours: &Colours, out: &m
         }
         for Named { block, name } in run {
             let path = part.folder.map(|folder| format!("{}/{name}", escape(folder)));
-            blocks::html(block, colours, path.as_deref(), out);
+            blocks::html(block, path.as_deref(), out);
         }
         if figures {
             out.push_str("</div>\n");

@@ -1,9 +1,9 @@
 //! Tests of pages, on a made-up paper with every kind of block.
 
 use super::{Document, Part};
+use crate::report::page;
 use crate::report::tests::{Paper, check_markup, paper, references};
 use crate::report::{Block, Section};
-use crate::report::{Colours, page};
 use std::collections::BTreeSet;
 
 fn book(papers: &[Paper]) -> String {
@@ -66,7 +66,7 @@ fn links_lead_to_the_files_of_a_part() {
     let demo = paper();
     let part = part(&demo);
     let html = book(std::slice::from_ref(&demo));
-    let files = part.files(&Colours::of(&demo.sections));
+    let files = part.files();
     let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names.len(), files.len(), "no name twice");
     for (name, content) in &files {

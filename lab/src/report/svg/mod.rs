@@ -1,8 +1,7 @@
 //! Charts as SVG: lines, steps, points and bars with their 95 % intervals, on linear, logarithmic or named axes.
 //!
-//! A drawing is a self-contained file, or part of a page with the styles of charts. Numbers that no axis
-//! can show are omitted, and the drawing reports it. Not here: colours ([`Colours`]) and the text around
-//! a chart.
+//! A drawing stands alone in a file, or is part of a page with the styles of charts. Numbers that no axis can show are left
+//! out, and the drawing says so. Not here: colours (`colour`) and the words around a chart.
 
 mod frame;
 mod marks;
@@ -11,7 +10,7 @@ mod tests;
 mod words;
 
 use super::axis::drawable;
-use super::colour::{Colours, Look};
+use super::colour::{Look, looks};
 use super::escape::{escape, plain};
 use crate::report::{Chart, Series};
 use frame::Frame;
@@ -20,21 +19,14 @@ use std::fmt::Write;
 /// Maximum number of points drawn of a series. Files of numbers hold all of them.
 const POINTS_MAX: usize = 900;
 
-/// Returns a chart as a self-contained file, with colours of its own.
-#[must_use]
-pub fn chart(chart: &Chart) -> String {
-    file(chart, &Colours::of_charts([chart]))
+/// Draws a chart as a file that stands alone.
+pub(super) fn file(chart: &Chart) -> String {
+    draw(chart, true)
 }
 
-/// Returns a chart as a self-contained file, with the colours of a page.
-#[must_use]
-pub fn file(chart: &Chart, colours: &Colours) -> String {
-    draw(chart, colours, true)
-}
-
-/// Returns the drawing for a page that has the [`STYLE`] in its head.
-pub(super) fn for_page(chart: &Chart, colours: &Colours) -> String {
-    draw(chart, colours, false)
+/// Draws a chart for a page that has the [`STYLE`] in its head.
+pub(super) fn for_page(chart: &Chart) -> String {
+    draw(chart, false)
 }
 
 /// Style sheet of drawings. It contains literal colours instead of variables, because not every program
@@ -79,9 +71,9 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(chart: &'a Chart, colours: &Colours) -> Self {
+    fn new(chart: &'a Chart) -> Self {
         let mut drawing = Self { chart, curves: Vec::new(), x_extent: None, y_extent: None, left_out: 0 };
-        for series in &chart.series {
+        for (series, look) in chart.series.iter().zip(looks(chart)) {
             let points = points_of(chart, series);
             drawing.left_out += series.points.len() - points.len();
             for point in &points {
@@ -92,7 +84,7 @@ impl<'a> Drawing<'a> {
                     .filter(|y| drawable(&chart.y, *y))
                     .for_each(|y| widen(&mut drawing.y_extent, y));
             }
-            drawing.curves.push(Curve { series, look: colours.look(series), points: thinned(points) });
+            drawing.curves.push(Curve { series, look, points: thinned(points) });
         }
         drawing
     }
@@ -147,8 +139,8 @@ fn widen(extent: &mut Option<(f64, f64)>, value: f64) {
     *extent = Some((low.min(value), high.max(value)));
 }
 
-fn draw(chart: &Chart, colours: &Colours, alone: bool) -> String {
-    let drawing = Drawing::new(chart, colours);
+fn draw(chart: &Chart, alone: bool) -> String {
+    let drawing = Drawing::new(chart);
     let frame = Frame::new(&drawing, alone);
     let mut out = String::new();
     let (width, height) = (px(frame.width), px(frame.height));

@@ -1,7 +1,7 @@
 //! Made-up results that refute and that support the claims of this paper.
 
-use super::super::claims;
 use super::super::examples::{Ratios, in_order, no_constant_ratio};
+use super::super::ratios;
 use super::super::runs::{FLOW_MAX, Kept, Runs, STEPS};
 use super::super::tails::{Tails, of_tails};
 use crate::Claim;
@@ -32,7 +32,7 @@ fn growing(power: f64) -> Vec<Ratios> {
 }
 
 pub(crate) fn rules() -> Vec<Rules> {
-    let of_ratios = |runs: &Runs| claims::of_ratios(runs);
+    let of_ratios = |runs: &Runs| ratios::of_ratios(runs);
     let one = |claim: Claim| vec![claim];
     vec![
         Rules {
@@ -41,8 +41,8 @@ pub(crate) fn rules() -> Vec<Rules> {
         },
         Rules { refuted: one(in_order([6.0, 7.0, 8.0])), borne_out: one(in_order([6.0, 8.0, 7.0])) },
         Rules {
-            refuted: one(claims::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.2))),
-            borne_out: one(claims::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.01))),
+            refuted: one(ratios::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.2))),
+            borne_out: one(ratios::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.01))),
         },
         Rules {
             // ASRPT is the worst, also compared with DSRPT and with twice the best. LRPT is the best.

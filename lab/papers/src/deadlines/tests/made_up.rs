@@ -1,8 +1,7 @@
 //! Made-up results that refute and that support the claims of this paper.
 
-use super::super::estimates;
-use super::super::goals_claims::{of as of_runs, weights_follow};
-use super::super::isolated::Isolated;
+use super::super::estimates::{self, Isolated};
+use super::super::goals::{claims as of_runs, weights_follow};
 use super::super::sensitivity::of_kinds;
 use super::super::trial::{Scheduler, Trial, WIDTH};
 use crate::judge::RUNS_MIN;

@@ -1,9 +1,9 @@
 //! Made-up results that refute and that support the claims of this paper.
 
+use super::super::cells::order_of_means;
 use super::super::cells::{BOUND, CLASSES, CellRun, PolicyAtLoad, Share};
 use super::super::random::{InstanceResult, claims as of_instances};
 use super::super::slowdown::slowdown_claims;
-use super::super::table::order_of_means;
 use super::super::tight::{Approaching, STATEMENTS, approached};
 use super::super::trace::{Relative, better_than_k_lps, max_against_split};
 use super::super::unstable::{AtLength, READINGS, Reading};

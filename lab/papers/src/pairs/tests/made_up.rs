@@ -4,9 +4,7 @@ use super::super::examples::{not_always_optimal, schedule_is_as_printed};
 use super::super::online::{Outcome as StreamOutcome, Times, rules as stream_rules};
 use super::super::sweeps::{Curve, GROUPS, STEPS};
 use super::super::theorems::{Found, Tried, of_tried};
-use super::super::{
-    OFFLINE, offline, offline_claims as table_2, online_claims as streams, sweeps_claims as sweeps,
-};
+use super::super::{OFFLINE, offline, online as streams, sweeps};
 use crate::tests::refuted::{Rules, only};
 use crate::{Claim, Verdict};
 use gristmill_scheduler::bound::optimum::Optimum;
@@ -60,7 +58,7 @@ fn of_table_2() -> Rules {
             (0..3).map(one).collect()
         };
         let rules = (0..OFFLINE.len()).map(by_seed).collect();
-        table_2::of(&[offline::Outcome { sizes: Sizes::Uniform, rules }])
+        offline::claims(&[offline::Outcome { sizes: Sizes::Uniform, rules }])
     }
     let claims = |averages: fn(f64) -> [f64; 3]| claims_of(averages);
     const PAIRWISE: f64 = 8.0;

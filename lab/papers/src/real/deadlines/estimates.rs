@@ -1,7 +1,7 @@
 //! Experiment one: accuracy of the size estimates of the paper's applications while they run alone.
 
 use super::super::RealContext;
-use super::super::common::{blocks, draws, policies, sleeping};
+use super::super::common::blocks;
 use super::twins::twins;
 use super::{WORDS, WORKERS, above, claim, percent_points, pooled};
 use crate::judge::{mean_of, paired};
@@ -24,15 +24,13 @@ pub(crate) struct Estimated {
 pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<Section> {
     let (mut shown, mut estimated, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     let repetitions = context.scaled(1, 3, 5);
-    let all = draws(context.first_seed, repetitions, |seed| twins([1.0; 4], seed));
+    let all = context.draws(repetitions, |seed| twins([1.0; 4], seed));
     for place in 0..3 {
         let alone = |jobs: &Vec<Job>| vec![Job { arrival: 0.0, deadline: None, ..jobs[place].clone() }];
         let alone: Vec<Vec<Job>> = all.iter().map(alone).collect();
         let name = NAMES[place].to_owned();
-        let workload = sleeping(&name, context.first_seed, &alone, second);
         let folder = format!("deadlines-{}", name.to_lowercase());
-        let fifo = policies(&[(&name, "fifo")]);
-        let comparison = context.compare(&folder, &workload, &pooled(WORKERS), fifo, repetitions)?;
+        let comparison = context.sleep(&folder, &alone, second, &pooled(WORKERS), &[(&name, "fifo")])?;
         shown.extend(blocks(&name.to_lowercase(), &comparison, &["estimation"]));
         let jobs = || comparison.runs.iter().filter_map(|run| run.jobs.first());
         estimated.push(Estimated {

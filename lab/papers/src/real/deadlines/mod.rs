@@ -10,10 +10,9 @@ mod twins;
 
 use super::RealContext;
 use super::common::cluster;
-use super::judging::would_tell;
 use crate::judge::{Seen, every};
 use crate::words::{Holes, Words, holes};
-use crate::{Claim, Paper, Verdict};
+use crate::{Claim, Paper};
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
@@ -49,19 +48,11 @@ fn pooled(workers: u32) -> ClusterConfig {
     config
 }
 
-/// Judges if each of these means over runs is between its limits, by their intervals, and reports the
-/// runs that would decide open ones.
+/// Judges a claim that each of these means over runs is between its limits.
 fn claim(key: &str, runs: &[RunRecord], conditions: &[(Interval, [f64; 2])], holes: Holes<'_>) -> Claim {
-    let verdict = every([Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)))]);
-    let nearest = |(mean, [low, high]): &(Interval, [f64; 2])| {
-        (*mean, if (mean.mean - low).abs() < (mean.mean - high).abs() { *low } else { *high })
-    };
-    let needed = match verdict {
-        Verdict::Open => would_tell(runs, &conditions.iter().map(nearest).collect::<Vec<_>>()),
-        _ => String::new(),
-    };
-    let of_runs = holes![runs = counted(runs.len() as u64, "run", "runs"), needed];
-    WORDS.claim(key, verdict, &[holes, of_runs].concat())
+    let seen = Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)));
+    let of_runs = holes![runs = counted(runs.len() as u64, "run", "runs")];
+    WORDS.claim(key, every([seen]), &[holes, of_runs].concat())
 }
 
 /// Returns the limits for a value above a number.

@@ -1,7 +1,7 @@
 //! Experiments two to four with sleeping twins of the paper's jobs: slots held, and goals met.
 
 use super::super::RealContext;
-use super::super::common::{blocks, draws, policies, section, sleeping};
+use super::super::common::{blocks, section};
 use super::{WORDS, WORKERS, estimates, goals, pooled};
 use crate::words::holes;
 use crate::{Block, Cell, Section};
@@ -46,15 +46,12 @@ impl Compared {
         // The schedulers reevaluate every second of the paper.
         let tick = (1e6 * second).round();
         let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
-        let compare = |folder: &str, title: &str, weights, contenders| {
-            let jobs = draws(context.first_seed, repetitions, |seed| twins(weights, seed));
-            let workload = sleeping(title, context.first_seed, &jobs, second);
-            context.compare(folder, &workload, &pooled(WORKERS), contenders, repetitions)
+        let compare = |folder: &str, weights, names: &[(&str, &str)]| {
+            let jobs = context.draws(repetitions, |seed| twins(weights, seed));
+            context.sleep(folder, &jobs, second, &pooled(WORKERS), names)
         };
-        let schedulers = policies(&[("min", &min), ("max", &max), ("fair", "fair")]);
-        let plain = compare("deadlines-goals", "deadlines, section V", [1.0; 4], schedulers)?;
-        let fair = policies(&[(WEIGHTED, "fair")]);
-        let weighted = compare("deadlines-weights", "deadlines, weights", WEIGHTS, fair)?;
+        let plain = compare("deadlines-goals", [1.0; 4], &[("min", &min), ("max", &max), ("fair", "fair")])?;
+        let weighted = compare("deadlines-weights", WEIGHTS, &[(WEIGHTED, "fair")])?;
         Ok(Self { plain, weighted, repetitions })
     }
 

@@ -4,7 +4,6 @@ use super::WORDS;
 use super::figure_4::WORKERS;
 use crate::judge::{Seen, every, mean_of, paired, percent};
 use crate::overlap::{Progress, overlapping, traditional};
-use crate::real::judging::would_tell;
 use crate::words::holes;
 use crate::{Block, Claim, Series};
 use gristmill_lab::compare::RunRecord;
@@ -129,30 +128,26 @@ pub(crate) struct Beside {
 const NEAR: f64 = 0.05;
 const TOLD: f64 = 0.1;
 
-/// Judges the runs. `records` are the records of these runs, from which the time of more runs is estimated.
-pub(crate) fn claims(runs: &[Beside], records: &[RunRecord]) -> Vec<Claim> {
-    vec![overlaps(runs, records), ends_as_predicted(runs, records)]
+pub(crate) fn claims(runs: &[Beside]) -> Vec<Claim> {
+    vec![overlaps(runs), ends_as_predicted(runs)]
 }
 
-fn overlaps(runs: &[Beside], records: &[RunRecord]) -> Claim {
+fn overlaps(runs: &[Beside]) -> Claim {
     let [near, far] = [0, 1].map(|model| runs.iter().map(|run| run.distances[model]).collect::<Vec<f64>>());
     let twice: Vec<f64> = near.iter().map(|near| 2.0 * near).collect();
     let (distance, further) = (mean_of(&near), paired(&far, &twice));
     let seen = [Seen::below(&distance, NEAR), Seen::above(&further, 0.0)];
-    let needed = would_tell(records, &[(distance, NEAR), (further, 0.0)]);
     let [near, far, limit] = [distance.mean, mean_of(&far).mean, NEAR].map(|part| 100.0 * part);
-    WORDS.claim("overlaps", every(seen), holes![runs = runs.len(), near, far, limit, needed])
+    WORDS.claim("overlaps", every(seen), holes![runs = runs.len(), near, far, limit])
 }
 
 /// Judges the end of the runs: the overlapping model must be near, and nearer than the traditional one.
-fn ends_as_predicted(runs: &[Beside], records: &[RunRecord]) -> Claim {
+fn ends_as_predicted(runs: &[Beside]) -> Claim {
     let off =
         |model: usize| runs.iter().map(|run| (run.end / run.predicted[model]).ln()).collect::<Vec<f64>>();
     let sizes = |model: usize| off(model).into_iter().map(f64::abs).collect::<Vec<f64>>();
     let (distance, closer) = (mean_of(&off(0)), paired(&sizes(1), &sizes(0)));
-    let limits @ [low, high] = [(1.0 - TOLD).ln(), TOLD.ln_1p()];
-    let (near, nearer) = (Seen::between(&distance, limits), Seen::above(&closer, 0.0));
-    let limit = if distance.mean < 0.0 { low } else { high };
+    let (near, nearer) = (Seen::alike(&distance, TOLD), Seen::above(&closer, 0.0));
     let mean = |value: &dyn Fn(&Beside) -> f64| mean_of(&runs.iter().map(value).collect::<Vec<f64>>()).mean;
     let holes = holes![
         runs = runs.len(),
@@ -164,7 +159,6 @@ fn ends_as_predicted(runs: &[Beside], records: &[RunRecord]) -> Claim {
         limit = 100.0 * TOLD,
         near = near.word(),
         nearer = nearer.word(),
-        needed = would_tell(records, &[(distance, limit), (closer, 0.0)]),
     ];
     WORDS.claim("ends-as-predicted", every([near, nearer]), holes)
 }

@@ -120,6 +120,5 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     ];
     let mut shown = measured.charts();
     shown.extend(blocks("figure-4", &comparison, &["slots-and-lanes"]));
-    let claims = claims(&all, &comparison.runs);
-    Ok(section_of((&WORDS, "figure-4", holes), &comparison, shown, claims))
+    Ok(section_of((&WORDS, "figure-4", holes), &comparison, shown, claims(&all)))
 }

@@ -1,7 +1,7 @@
 //! Section 5: k-LPS, MaxSRPT and SplitSRPT where map-heavy and shuffle-heavy jobs mix.
 
 use super::super::RealContext;
-use super::super::common::{blocks, draws, networked, policies, section, sleeping, two_stations};
+use super::super::common::{blocks, networked, section, two_stations};
 use super::super::judging::{claim, flow};
 use super::WORDS;
 use crate::words::holes;
@@ -51,11 +51,10 @@ fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job
 pub(super) fn at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
     let config = networked(4, 2, NIC);
     let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 4, 8));
-    let jobs = draws(context.first_seed, repetitions, |seed| jobs_at(count, load, &config, seed));
+    let jobs = context.draws(repetitions, |seed| jobs_at(count, load, &config, seed));
     let percent = (100.0 * load).round() as u32;
     let name = format!("overlap-load-{percent}");
-    let workload = sleeping(&name, context.first_seed, &jobs, 1.0);
-    let comparison = context.compare(&name, &workload, &config, policies(&POLICIES), repetitions)?;
+    let comparison = context.sleep(&name, &jobs, 1.0, &config, &POLICIES)?;
     let holes = holes![
         percent,
         load,

@@ -12,7 +12,7 @@ use crate::words::{Words, holes};
 use crate::{Paper, Section};
 use applications::Application;
 use gristmill_lab::compare::statistics::mean;
-use gristmill_lab::compare::workload::{Amount, Arrivals, Kind};
+use gristmill_lab::compare::workload::{Arrivals, Kind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::units::Bytes;
@@ -57,7 +57,7 @@ fn contenders() -> Vec<Contender> {
 }
 
 fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
-    let kinds = vec![Kind { amount: Amount::Count(jobs), ..application.kind.clone() }];
+    let kinds = vec![Kind { count: jobs, ..application.kind.clone() }];
     let arrivals = Arrivals::Poisson(interval);
     workload_of(application.title, seed, arrivals, kinds, application.data.clone())
 }

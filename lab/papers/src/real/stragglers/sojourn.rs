@@ -1,10 +1,10 @@
 //! Mean sojourn time of maps (MST) by placement and by worker, and the thesis' claims about it.
 
-use super::super::judging::{claim, would_tell};
+use super::super::judging::claim;
 use super::{Application, WORDS};
 use crate::judge::{Seen, every, mean_of, paired, percent};
 use crate::words::holes;
-use crate::{Block, Cell, Claim, Series, Verdict};
+use crate::{Block, Cell, Claim, Series};
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, RunRecord};
 use gristmill_scheduler::metrics::{Interval, Metric};
@@ -108,7 +108,7 @@ pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> B
 /// Judges the ratio of the slow workers' time to that of the fast ones, in each repetition. The fair
 /// split's must be above 1, and that of the equilibrium at least twice as near to 1. Logarithms make both
 /// sides of 1 count alike.
-fn together(fair: &[f64], even: &[f64], runs: &[RunRecord]) -> Claim {
+fn together(fair: &[f64], even: &[f64]) -> Claim {
     let [fair, even] = [fair, even].map(|gaps| gaps.iter().map(|gap| gap.ln()).collect::<Vec<f64>>());
     let (ours, theirs) = (mean_of(&fair), mean_of(&even));
     let half: Vec<f64> = fair.iter().map(|fair| 0.5 * fair).collect();
@@ -116,28 +116,21 @@ fn together(fair: &[f64], even: &[f64], runs: &[RunRecord]) -> Claim {
     // Both ends of the equilibrium's gap are within half of the fair split's.
     let near = [paired(&half, &even), paired(&half, &negative)];
     let seen = [Seen::above(&ours, 0.0), Seen::all(near.map(|room| Seen::above(&room, 0.0)))];
-    let verdict = every(seen);
-    // Once it is decided, no further runs are needed.
-    let needed = match verdict {
-        Verdict::Open | Verdict::Partly => {
-            would_tell(runs, &[ours, near[0], near[1]].map(|mean| (mean, 0.0)))
-        }
-        _ => String::new(),
-    };
     let [ours, theirs] = [ours, theirs].map(|gap| percent(&gap));
-    WORDS.claim("together", verdict, holes![ours, theirs, needed])
+    WORDS.claim("together", every(seen), holes![ours, theirs])
 }
 
 pub(crate) fn claims(comparison: &Comparison) -> Vec<Claim> {
     let splits = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"];
     let [fair, even] = ["fair-split", "m-ep"].map(|name| gaps(comparison, name));
     let claims = splits.map(|key| claim(&WORDS, key, comparison, sojourn));
-    claims.into_iter().chain([together(&fair, &even, &comparison.runs)]).collect()
+    claims.into_iter().chain([together(&fair, &even)]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verdict;
     use gristmill_lab::compare::testing::{job, run, span};
 
     #[test]
@@ -151,7 +144,7 @@ mod tests {
 
     #[test]
     fn ending_together_is_judged_by_the_interval_and_by_the_side() {
-        let judge = |fair: &[f64], even: &[f64]| together(fair, even, &[]).verdict;
+        let judge = |fair: &[f64], even: &[f64]| together(fair, even).verdict;
         assert_eq!(judge(&[1.2, 1.21, 1.19], &[1.05, 1.06, 1.04]), Verdict::Holds);
         assert_eq!(
             judge(&[1.2, 1.21, 1.19], &[1.15, 1.16, 1.14]),

@@ -1,8 +1,7 @@
 //! Made-up results that refute and that support the claims of this thesis.
 
-use super::super::splits::{bound_by_memory, bound_by_processors};
-use super::super::stream::{self, Measured};
-use super::super::{bounds, effectiveness, equal, equations, fitted, mixes, numbers, simulated, sojourn};
+use super::super::simulated::{self, Measured};
+use super::super::{equal, equations, fitted, numbers, sojourn, splits};
 use crate::Claim;
 use crate::tests::refuted::{Rules, only};
 use gristmill_scheduler::queueing::sizing::WorkerMix;
@@ -22,12 +21,14 @@ fn streams(fair: f64) -> Vec<Claim> {
         let time = if placement == "fair-split" { fair } else { 1.0 };
         Measured { placement, by_rate: vec![(5.0, vec![time, 1.01 * time]), (10.0, vec![time, 0.99 * time])] }
     };
-    stream::claims(&["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(measured))
+    simulated::of_placements(
+        &["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(measured),
+    )
 }
 
 /// Returns the claims about three seeds with about these ratios of slow and fast workers' times, by split.
 fn spreads(of: [f64; 4]) -> Vec<Claim> {
-    simulated::claims(&of.map(|ratio| [1.0, 1.005, 0.995].map(|factor| factor * ratio).to_vec()))
+    simulated::of_splits(&of.map(|ratio| [1.0, 1.005, 0.995].map(|factor| factor * ratio).to_vec()))
 }
 
 fn of_equations() -> Rules {
@@ -47,9 +48,9 @@ fn of_splits() -> Rules {
     let all = |nearly: f64, negative: f64, far: f64| {
         let mut excesses = vec![(0.0, nearly); 8];
         excesses[2].0 = negative;
-        let mut claims = bound_by_memory(&excesses).unwrap().to_vec();
+        let mut claims = splits::bound_by_memory(&excesses).unwrap().to_vec();
         excesses[2].1 = far;
-        claims.extend(bound_by_processors(&excesses));
+        claims.extend(splits::bound_by_processors(&excesses));
         claims
     };
     let mut refuted = all(0.2, 0.0, 0.01);
@@ -58,12 +59,12 @@ fn of_splits() -> Rules {
     for place in [2, 3, 4, 5, 6] {
         let mut excesses = vec![(0.0, 0.0); 8];
         excesses[place].1 = 0.2;
-        refuted.extend(only(bound_by_memory(&excesses).unwrap().to_vec(), "Bound by memory"));
+        refuted.extend(only(splits::bound_by_memory(&excesses).unwrap().to_vec(), "Bound by memory"));
     }
     for place in [1, 5] {
         let mut excesses = vec![(0.0, 0.0); 8];
         excesses[place].1 = 0.2;
-        refuted.extend(only(bound_by_processors(&excesses).to_vec(), "Bound by processors (D"));
+        refuted.extend(only(splits::bound_by_processors(&excesses).to_vec(), "Bound by processors (D"));
     }
     Rules { refuted, borne_out: all(0.0, -0.1, 0.5) }
 }
@@ -72,7 +73,7 @@ fn of_splits() -> Rules {
 fn of_mixes() -> Rules {
     let rising = [mix(10, 0), mix(10, 0), mix(0, 50)];
     let falling = [mix(0, 10), mix(0, 10), mix(50, 0)];
-    one(mixes::switch(5.0, &falling), mixes::switch(5.0, &rising))
+    one(numbers::switch(5.0, &falling), numbers::switch(5.0, &rising))
 }
 
 pub(crate) fn rules() -> Vec<Rules> {
@@ -116,15 +117,15 @@ pub(crate) fn rules() -> Vec<Rules> {
         of_splits(),
         Rules {
             refuted: vec![
-                effectiveness::half_as_good_again([2.0, 3.0], 1.03),
+                splits::half_as_good_again([2.0, 3.0], 1.03),
                 // This advantage occurs at one rate, not on average.
-                effectiveness::half_as_good_again([9.0, 12.0], 1.6),
+                splits::half_as_good_again([9.0, 12.0], 1.6),
             ],
-            borne_out: vec![effectiveness::half_as_good_again([51.2, 12.0], 1.6)],
+            borne_out: vec![splits::half_as_good_again([51.2, 12.0], 1.6)],
         },
         one(
-            bounds::within_bounds(false, 63, [3.0, 2.0, 9.0]),
-            bounds::within_bounds(true, 63, [2.0, 3.0, 9.0]),
+            splits::within_bounds(false, 63, [3.0, 2.0, 9.0]),
+            splits::within_bounds(true, 63, [2.0, 3.0, 9.0]),
         ),
         one(numbers::knee(&[89, 300]), numbers::knee(&[89, 57])),
         of_mixes(),

@@ -1,7 +1,7 @@
 //! Kind `deadline-plan`: evaluation of jobs by the min- and the max-scheduler at one instant, and their grants of the
 //! free slots.
 
-use crate::verify::Checker;
+use crate::verify::{Checker, Input};
 use gristmill_scheduler::plan::{Line, Plan, Reason, Share, SlotFloor};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::policy::deadlines::{DeadlineState, Deadlines, Excess, Standing};
@@ -11,14 +11,14 @@ use gristmill_scheduler::view::{Change, Handle, Row, Station, View};
 use serde_json::{Map, Value, json};
 
 /// Maximum jobs of a case.
-const JOBS_MAX: usize = 10_000;
+const JOBS_MAX: u64 = 10_000;
 /// Maximum tasks of a case, and maximum free slots.
 pub(super) const TASKS_MAX: u64 = 1_000_000;
 /// Latest time, in seconds: a century.
-const SECONDS_MAX: f64 = 3.2e9;
+pub(super) const SECONDS_MAX: f64 = 3.2e9;
 
 /// Computes and compares.
-pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let case = PlanCase::read(input)?;
     let (idle, standings) = case.plan(Excess::Idle);
     let (given, _) = case.plan(Excess::Given);
@@ -58,35 +58,25 @@ struct PlanCase {
 }
 
 impl PlanCase {
-    fn read(input: &Value) -> Result<Self, String> {
-        let now = seconds(input, "now")?;
-        let free = input.get("free_slots").and_then(Value::as_u64).filter(|&free| free <= TASKS_MAX);
-        let free = free.ok_or_else(|| format!("`free_slots` is no whole number up to {TASKS_MAX}"))? as u32;
-        let jobs = input.get("jobs").and_then(Value::as_array).ok_or("`jobs` is no list")?;
-        if JOBS_MAX < jobs.len() {
-            return Err(format!("`jobs` has more than {JOBS_MAX} jobs"));
+    fn read(input: &Input<'_>) -> Result<Self, String> {
+        let now = input.field("now")?.number_in(0.0, SECONDS_MAX)?;
+        let free = input.field("free_slots")?.whole(0, TASKS_MAX)? as u32;
+        let mut case = PlanCase { now: time(now), free, rows: Vec::new(), runs: Vec::new() };
+        for job in input.field("jobs")?.items(JOBS_MAX)? {
+            case.read_job(now, &job)?;
         }
-        let mut case = PlanCase { now: Time::ZERO, free, rows: Vec::new(), runs: Vec::new() };
-        for (index, job) in jobs.iter().enumerate() {
-            case.read_job(now, job).map_err(|reason| format!("job {index}: {reason}"))?;
-        }
-        case.now = time(now);
         Ok(case)
     }
 
-    fn read_job(&mut self, now: f64, job: &Value) -> Result<(), String> {
-        let done = lengths(job, "done")?;
-        let running = lengths(job, "running_elapsed")?;
-        if running.iter().any(|&elapsed| now < elapsed) {
-            return Err(format!("`running_elapsed` has a task that began before time 0; it is {now} now"));
-        }
-        let pending = job.get("pending").and_then(Value::as_u64).filter(|&pending| pending <= TASKS_MAX);
-        let pending =
-            pending.ok_or_else(|| format!("`pending` is no whole number up to {TASKS_MAX}"))? as u32;
+    fn read_job(&mut self, now: f64, job: &Input<'_>) -> Result<(), String> {
+        let done = job.field("done")?.numbers_in(TASKS_MAX, 0.0, SECONDS_MAX)?;
+        // No task started before time 0.
+        let running = job.field("running_elapsed")?.numbers_in(TASKS_MAX, 0.0, now)?;
+        let pending = job.field("pending")?.whole(0, TASKS_MAX)? as u32;
         self.rows.push(Row {
             seq: self.rows.len() as u64,
-            arrival: time(seconds(job, "submit")?),
-            deadline: Some(time(seconds(job, "goal")?)),
+            arrival: time(job.field("submit")?.number_in(0.0, SECONDS_MAX)?),
+            deadline: Some(time(job.field("goal")?.number_in(0.0, SECONDS_MAX)?)),
             weight: 1.0,
             live: true,
             // One more than the pending maps, so that jobs without pending maps are evaluated too.
@@ -122,22 +112,6 @@ impl PlanCase {
         plan.finish();
         (floor.started, standings)
     }
-}
-
-pub(super) fn seconds(value: &Value, field: &str) -> Result<f64, String> {
-    let number = value.get(field).and_then(Value::as_f64);
-    number
-        .filter(|number| (0.0..=SECONDS_MAX).contains(number))
-        .ok_or_else(|| format!("`{field}` is no number of seconds from 0 to {SECONDS_MAX}"))
-}
-
-pub(super) fn lengths(value: &Value, field: &str) -> Result<Vec<f64>, String> {
-    let list = value.get(field).and_then(Value::as_array).filter(|list| list.len() as u64 <= TASKS_MAX);
-    let list = list.ok_or_else(|| format!("`{field}` is no list of at most {TASKS_MAX} lengths"))?;
-    let length = |item: &Value| item.as_f64().filter(|length| (0.0..=SECONDS_MAX).contains(length));
-    list.iter()
-        .map(|item| length(item).ok_or_else(|| format!("`{field}` has {item}, no length in seconds")))
-        .collect()
 }
 
 fn time(seconds: f64) -> Time {

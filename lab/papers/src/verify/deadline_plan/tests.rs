@@ -6,7 +6,7 @@ use proptest::prelude::*;
 #[track_caller]
 fn passes(input: &Value, expect: &Value) {
     let mut checker = Checker::new(1e-9);
-    check(input, expect, &mut checker).unwrap();
+    check(&Input::new(input, "input"), expect, &mut checker).unwrap();
     let differences = checker.into_differences();
     assert!(differences.is_empty(), "{differences:?}");
 }
@@ -123,24 +123,31 @@ fn jobs_that_missed_their_deadlines_are_evened_out_relative_to_them() {
 
 #[test]
 fn a_case_that_cannot_be_computed_says_which_field_is_wrong() {
-    let error = |input: &Value| check(input, &json!({}), &mut Checker::new(0.0)).unwrap_err();
+    let error =
+        |input: &Value| check(&Input::new(input, "input"), &json!({}), &mut Checker::new(0.0)).unwrap_err();
     let good = job(0, 150, &[8], &[4], 18);
-    assert_eq!(error(&json!({})), "`now` is no number of seconds from 0 to 3200000000");
-    assert_eq!(error(&json!({"now": 1})), "`free_slots` is no whole number up to 1000000");
-    assert_eq!(error(&json!({"now": 1, "free_slots": -1})), "`free_slots` is no whole number up to 1000000");
-    assert_eq!(error(&json!({"now": 1, "free_slots": 1})), "`jobs` is no list");
+    assert_eq!(error(&json!({})), "`input.now` is missing");
+    assert_eq!(error(&json!({"now": "soon"})), "`input.now` is \"soon\", not a number from 0 to 3.2e9");
+    assert_eq!(
+        error(&json!({"now": 1, "free_slots": -1})),
+        "`input.free_slots` is -1, not a whole number from 0 to 1000000"
+    );
+    assert_eq!(error(&json!({"now": 1, "free_slots": 1, "jobs": 2})), "`input.jobs` is 2, not a list");
     let with = |field: &str, value: Value| {
         let mut bad = good.clone();
         bad[field] = value;
         error(&case(1, &[good.clone(), bad]))
     };
-    assert_eq!(with("submit", json!(-1)), "job 1: `submit` is no number of seconds from 0 to 3200000000");
-    assert_eq!(with("goal", json!("soon")), "job 1: `goal` is no number of seconds from 0 to 3200000000");
-    assert_eq!(with("done", json!([1, -2])), "job 1: `done` has -2, no length in seconds");
-    assert_eq!(with("pending", json!(1.5)), "job 1: `pending` is no whole number up to 1000000");
+    assert_eq!(with("submit", json!(-1)), "`input.jobs[1].submit` is -1, not a number from 0 to 3.2e9");
+    assert_eq!(with("goal", json!("soon")), "`input.jobs[1].goal` is \"soon\", not a number from 0 to 3.2e9");
+    assert_eq!(with("done", json!([1, -2])), "`input.jobs[1].done[1]` is -2, not a number from 0 to 3.2e9");
+    assert_eq!(
+        with("pending", json!(1.5)),
+        "`input.jobs[1].pending` is 1.5, not a whole number from 0 to 1000000"
+    );
     assert_eq!(
         with("running_elapsed", json!([101])),
-        "job 1: `running_elapsed` has a task that began before time 0; it is 100 now"
+        "`input.jobs[1].running_elapsed[0]` is 101, not a number from 0 to 1e2"
     );
 }
 
@@ -158,6 +165,6 @@ proptest! {
             }))
             .collect();
         let input = json!({"now": now, "free_slots": free, "jobs": jobs});
-        let _ = check(&input, &json!({}), &mut Checker::new(0.0));
+        let _ = check(&Input::new(&input, "input"), &json!({}), &mut Checker::new(0.0));
     }
 }

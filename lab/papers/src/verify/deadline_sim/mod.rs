@@ -5,8 +5,8 @@
 //! The policies are those of the live master. `expect.finish` names the policies: `fifo`, `fair`, `fair_w1_1.4`
 //! (weights of the jobs in their order), `min`, `max`.
 
-use super::deadline_plan::{TASKS_MAX, lengths, seconds};
-use crate::verify::Checker;
+use super::deadline_plan::{SECONDS_MAX, TASKS_MAX};
+use crate::verify::{Checker, Input};
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ledger::AheadConfig;
@@ -16,33 +16,23 @@ use gristmill_scheduler::sim::cluster::{self, Config};
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::Span;
 use gristmill_scheduler::workload::Job;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// Maximum jobs of a case.
-const JOBS_MAX: usize = 1_000;
+const JOBS_MAX: u64 = 1_000;
 /// Maximum ticks of a case: the latest deadline divided by the tick.
 const TICKS_MAX: f64 = 1e6;
 
 /// Computes and compares.
-pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let case = SimCase::read(input)?;
-    let Some(fields) = expect.as_object() else { return Err("`expect` is no object".to_owned()) };
-    for field in fields.keys().filter(|&field| field != "finish") {
-        checker.differ(field, "is expected, but nothing like it is computed".to_owned());
+    let expected =
+        expect.get("finish").map(|finish| finish.as_object().ok_or("`expect.finish` is not an object"));
+    let mut finish = Map::new();
+    for scheduler in expected.transpose()?.into_iter().flat_map(Map::keys) {
+        finish.insert(scheduler.clone(), case.finish(scheduler)?.into());
     }
-    let finish = match fields.get("finish") {
-        Some(finish) => finish.as_object().ok_or("`finish` is no object of schedulers")?,
-        None => return Ok(()),
-    };
-    for (scheduler, expected) in finish {
-        let place = format!("finish.{scheduler}");
-        if let Some(computed) = case.finish(scheduler)? {
-            checker.value(&place, expected, &computed.into());
-        } else {
-            let what = "is not fifo, fair, fair_wWEIGHT_WEIGHT..., min or max";
-            checker.differ(&place, what.to_owned());
-        }
-    }
+    checker.value("", expect, &json!({ "finish": finish }));
     Ok(())
 }
 
@@ -53,20 +43,11 @@ struct SimCase {
 }
 
 impl SimCase {
-    fn read(input: &Value) -> Result<Self, String> {
-        let slots =
-            input.get("slots").and_then(Value::as_u64).filter(|slots| (1..=TASKS_MAX).contains(slots));
-        let slots = slots.ok_or_else(|| format!("`slots` is no whole number from 1 to {TASKS_MAX}"))? as u32;
-        let tick = match input.get("tick") {
-            None => 1.0,
-            Some(_) => seconds(input, "tick")?,
-        };
-        let jobs = input.get("jobs").and_then(Value::as_array).ok_or("`jobs` is no list")?;
-        if JOBS_MAX < jobs.len() {
-            return Err(format!("`jobs` has more than {JOBS_MAX} jobs"));
-        }
-        let read = |(index, job)| read_job(job).map_err(|reason| format!("job {index}: {reason}"));
-        let jobs = jobs.iter().enumerate().map(read).collect::<Result<Vec<Job>, String>>()?;
+    fn read(input: &Input<'_>) -> Result<Self, String> {
+        let slots = input.field("slots")?.whole(1, TASKS_MAX)? as u32;
+        let tick = input.optional("tick").map_or(Ok(1.0), |tick| tick.number_in(0.0, SECONDS_MAX))?;
+        let jobs = input.field("jobs")?.items(JOBS_MAX)?;
+        let jobs = jobs.iter().map(read_job).collect::<Result<Vec<Job>, String>>()?;
         let tasks: usize = jobs.iter().map(|job| job.maps.len() + job.reduces.len()).sum();
         if TASKS_MAX < tasks as u64 {
             return Err(format!("`jobs` has {tasks} tasks, more than {TASKS_MAX}"));
@@ -80,20 +61,22 @@ impl SimCase {
         Ok(Self { slots, tick: Span((tick * 1e9).round() as u64), jobs })
     }
 
-    /// Returns the end of each job; `None` if the scheduler does not exist.
-    fn finish(&self, scheduler: &str) -> Result<Option<Vec<f64>>, String> {
+    /// Returns the end of each job.
+    fn finish(&self, scheduler: &str) -> Result<Vec<f64>, String> {
         let mut weights = vec![1.0; self.jobs.len()];
         let policy: Box<dyn Policy> = match scheduler {
             "fifo" => Box::new(Fifo::new()),
             "fair" => Box::new(Fair::new()),
             "min" => Box::new(Deadlines::new(Excess::Idle, self.tick, 1.0)),
             "max" => Box::new(Deadlines::new(Excess::Given, self.tick, 1.0)),
-            other => match other.strip_prefix("fair_w").map(|text| read_weights(text, &mut weights)) {
-                None => return Ok(None),
-                Some(read) => read.map(|()| Box::new(Fair::new()))?,
-            },
+            other => {
+                let wanted = "is not fifo, fair, fair_wWEIGHT_WEIGHT..., min or max";
+                let text = other.strip_prefix("fair_w").ok_or_else(|| format!("`{scheduler}` {wanted}"))?;
+                read_weights(text, &mut weights)?;
+                Box::new(Fair::new())
+            }
         };
-        self.run(policy, &weights).map(Some).map_err(|error| format!("{scheduler}: {error}"))
+        self.run(policy, &weights).map_err(|error| format!("{scheduler}: {error}"))
     }
 
     fn run(
@@ -118,14 +101,16 @@ impl SimCase {
     }
 }
 
-fn read_job(job: &Value) -> Result<Job, String> {
-    let (maps, reduces) = (lengths(job, "maps")?, lengths(job, "reduces")?);
+fn read_job(job: &Input<'_>) -> Result<Job, String> {
+    let [maps, reduces] =
+        ["maps", "reduces"].map(|field| job.field(field)?.numbers_in(TASKS_MAX, 0.0, SECONDS_MAX));
+    let (maps, reduces) = (maps?, reduces?);
     Ok(Job {
-        arrival: seconds(job, "submit")?,
+        arrival: job.field("submit")?.number_in(0.0, SECONDS_MAX)?,
         work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
         maps,
         reduces,
-        deadline: Some(seconds(job, "goal")?),
+        deadline: Some(job.field("goal")?.number_in(0.0, SECONDS_MAX)?),
         ..Job::default()
     })
 }

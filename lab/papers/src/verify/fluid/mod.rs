@@ -4,7 +4,8 @@
 //! policy or for the single policy: `completion` by job, `total` of the response times, `makespan`, `segments` with the
 //! rates by job, `total_shuffle_rate`; and `lower_bound` with its `cycles`.
 
-use super::compare::{Checker, json_of, number_of};
+use super::compare::json_of;
+use super::{Checker, Input};
 use gristmill_scheduler::bound::overlap::LowerBound;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
@@ -13,7 +14,7 @@ use gristmill_scheduler::workload::Job;
 use serde_json::{Map, Value, json};
 
 /// Maximum jobs of a case: the cost of sharing policies is quadratic.
-const JOBS_MAX: usize = 5_000;
+const JOBS_MAX: u64 = 5_000;
 
 /// Fields that exist for each policy.
 const BY_POLICY: [&str; 5] = ["completion", "total", "makespan", "segments", "total_shuffle_rate"];
@@ -42,7 +43,7 @@ struct Instance {
     k: u64,
 }
 
-pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let instance = Instance::read(input)?;
     let fields = expect.as_object().ok_or("`expect` is not an object")?;
     let mut computed = Map::new();
@@ -51,8 +52,8 @@ pub(super) fn check(input: &Value, expect: &Value, checker: &mut Checker) -> Res
         computed.insert("lower_bound".to_owned(), json_of(total));
         computed.insert("cycles".to_owned(), cycles.into_iter().map(json_of).collect());
     }
-    if let Some(name) = input.get("policy").and_then(Value::as_str) {
-        computed.extend(instance.run(name)?);
+    if let Some(name) = input.optional("policy") {
+        computed.extend(instance.run(name.text()?)?);
     } else {
         for name in names(fields)? {
             for (field, value) in instance.run(&name)? {
@@ -82,38 +83,20 @@ fn names(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
 }
 
 impl Instance {
-    fn read(input: &Value) -> Result<Self, String> {
-        let jobs = input.get("jobs").and_then(Value::as_array).ok_or("`input.jobs` is not a list")?;
-        if jobs.is_empty() || JOBS_MAX < jobs.len() {
-            return Err(format!("`input.jobs` has {} jobs, not 1 to {JOBS_MAX}", jobs.len()));
+    fn read(input: &Input<'_>) -> Result<Self, String> {
+        let mut read: Vec<(usize, Job)> = Vec::new();
+        for (index, job) in input.field("jobs")?.items(JOBS_MAX)?.iter().enumerate() {
+            let [arrival, map, shuffle] = job.exactly()?.map(|number: Input<'_>| number.number());
+            let work = PerStation::new(map?, shuffle?, 0.0);
+            read.push((index, Job { arrival: arrival?, work, ..Job::default() }));
         }
-        let mut read: Vec<(usize, [f64; 3])> = Vec::with_capacity(jobs.len());
-        for (index, job) in jobs.iter().enumerate() {
-            let numbers = job.as_array().filter(|job| job.len() == 3);
-            let numbers: Option<Vec<f64>> = numbers.and_then(|job| job.iter().map(fraction).collect());
-            match numbers.as_deref() {
-                Some(&[arrival, map, shuffle]) => read.push((index, [arrival, map, shuffle])),
-                _ => return Err(format!("`input.jobs[{index}]` is {job}, not [arrival, map, shuffle]")),
-            }
+        if read.is_empty() {
+            return Err("`input.jobs` has no job".to_owned());
         }
-        read.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-        let job = |&(_, [arrival, map, shuffle]): &(usize, [f64; 3])| Job {
-            arrival,
-            work: PerStation::new(map, shuffle, 0.0),
-            ..Job::default()
-        };
-        let k = match input.get("k") {
-            None | Some(Value::Null) => 100,
-            Some(k) => k
-                .as_u64()
-                .filter(|k| (1..=u64::from(u32::MAX)).contains(k))
-                .ok_or_else(|| format!("`input.k` is {k}, not a whole number above 0"))?,
-        };
-        Ok(Self {
-            jobs: read.iter().map(job).collect(),
-            places: read.iter().map(|&(index, _)| index).collect(),
-            k,
-        })
+        read.sort_by(|(_, one), (_, other)| one.arrival.total_cmp(&other.arrival));
+        let (places, jobs) = read.into_iter().unzip();
+        let k = input.optional("k").map_or(Ok(100), |k| k.whole(1, u64::from(u32::MAX)))?;
+        Ok(Self { jobs, places, k })
     }
 
     fn lower_bound(&self) -> Result<(f64, Vec<f64>), String> {
@@ -157,13 +140,15 @@ impl Instance {
             },
         );
         summary.map_err(|error| format!("policy `{name}`: {error}"))?;
-        let mut fields = Map::new();
-        fields.insert("completion".to_owned(), completions.into_iter().map(json_of).collect());
-        fields.insert("total".to_owned(), json_of(total));
-        fields.insert("makespan".to_owned(), json_of(makespan));
-        fields.insert("segments".to_owned(), Value::Array(segments));
-        fields.insert("total_shuffle_rate".to_owned(), json!(shuffle_rates));
-        Ok(fields)
+        let completions: Vec<Value> = completions.into_iter().map(json_of).collect();
+        let fields = [
+            ("completion", completions.into()),
+            ("total", json_of(total)),
+            ("makespan", json_of(makespan)),
+            ("segments", segments.into()),
+            ("total_shuffle_rate", json!(shuffle_rates)),
+        ];
+        Ok(fields.map(|(field, value)| (field.to_owned(), value)).into_iter().collect())
     }
 
     fn segment(&self, piece: &fluid::RateInterval<'_>) -> Value {
@@ -177,15 +162,6 @@ impl Instance {
             rates
         };
         json!({ "t0": piece.from, "t1": piece.to, "map": station(0), "shuffle": station(1) })
-    }
-}
-
-/// Parses a number, or a fraction as a string: `"5/2"`.
-fn fraction(value: &Value) -> Option<f64> {
-    let parts = value.as_str().and_then(|text| text.split_once('/'));
-    match parts {
-        Some((above, below)) => Some(above.trim().parse::<f64>().ok()? / below.trim().parse::<f64>().ok()?),
-        None => number_of(value),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Kinds of the stragglers thesis: `dtd`, `dtd-fit`, `mst`, `rates`, `g-m-1`, `m-g-1`, `workers`, `budget`.
 
-use crate::verify::Checker;
-use crate::verify::compare::{json_of, number_of};
+use crate::verify::compare::json_of;
+use crate::verify::{Checker, Input};
 use gristmill_scheduler::estimate::dtd;
 use gristmill_scheduler::placement::g_m_1::{Arrivals, GM1};
 use gristmill_scheduler::placement::{PlaceError, Placed, place, place_by};
@@ -10,14 +10,15 @@ use gristmill_scheduler::queueing::{Dtd, QueueError, Server, mean_sojourn};
 use serde_json::{Map, Value, json};
 
 /// Maximum values of a list.
-const VALUES_MAX: usize = 1_000_000;
+const VALUES_MAX: u64 = 1_000_000;
 /// Number of workers up to which the reference computes the optimum of Lemma 11.
 const LEMMA_11_MAX: u32 = 80;
 
 /// Kind `dtd`: distribution function, density and mean.
-pub(super) fn dtd(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let dtd = Dtd::new(number(input, "a")?, number(input, "b")?, number(input, "T")?).map_err(words)?;
-    let xs = if input.get("xs").is_some() { numbers(input, "xs")? } else { Vec::new() };
+pub(super) fn dtd(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let dtd = Dtd::new(input.field("a")?.number()?, input.field("b")?.number()?, input.field("T")?.number()?)
+        .map_err(words)?;
+    let xs = input.optional("xs").map_or(Ok(Vec::new()), |xs| xs.numbers(VALUES_MAX))?;
     let computed = json!({
         "cdf": list(xs.iter().map(|x| dtd.cdf(*x))),
         "pdf": list(xs.iter().map(|x| dtd.pdf(*x))),
@@ -28,8 +29,9 @@ pub(super) fn dtd(input: &Value, expect: &Value, checker: &mut Checker) -> Resul
 }
 
 /// Kind `dtd-fit`: maximum likelihood.
-pub(super) fn dtd_fit(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let fit = dtd::fit(&numbers(input, "data")?).map_err(|error| format!("`data`: {error}"))?;
+pub(super) fn dtd_fit(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let fit =
+        dtd::fit(&input.field("data")?.numbers(VALUES_MAX)?).map_err(|error| format!("`data`: {error}"))?;
     let computed = json!({
         "T": fit.dtd.offset,
         "a": fit.dtd.a,
@@ -43,33 +45,29 @@ pub(super) fn dtd_fit(input: &Value, expect: &Value, checker: &mut Checker) -> R
 }
 
 /// Kind `mst`: the mean of the largest of shifted exponential times (`rates`, `offsets`) or of general ones (`params`).
-pub(super) fn mst(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let times = match input.get("params") {
-        Some(_) => {
-            rows(input, "params", 3)?.into_iter().map(|row| Dtd::new(row[0], row[1], row[2])).collect()
-        }
+pub(super) fn mst(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let times: Result<Vec<Dtd>, QueueError> = match input.optional("params") {
+        Some(params) => rows(&params)?.into_iter().map(|[a, b, offset]| Dtd::new(a, b, offset)).collect(),
         None => {
-            let rates = numbers(input, "rates")?;
-            let offsets = if input.get("offsets").is_some() {
-                numbers(input, "offsets")?
-            } else {
-                vec![0.0; rates.len()]
-            };
+            let rates = input.field("rates")?.numbers(VALUES_MAX)?;
+            let none = vec![0.0; rates.len()];
+            let offsets =
+                input.optional("offsets").map_or(Ok(none), |offsets| offsets.numbers(VALUES_MAX))?;
             same_length("offsets", offsets.len(), "rates", rates.len())?;
             rates.into_iter().zip(offsets).map(|(rate, offset)| Dtd::new(rate, 0.0, offset)).collect()
         }
     };
-    let times: Result<Vec<Dtd>, QueueError> = times;
     let mean = times.and_then(|times| mean_sojourn(&times)).map_err(words)?;
     checker.value("", expect, &json!({ "mst": json_of(mean) }));
     Ok(())
 }
 
 /// Kind `rates`: arrival rates by split, with the mean sojourn times that follow.
-pub(super) fn rates(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let servers: Vec<Server> = numbers(input, "mu")?.into_iter().map(Server::exponential).collect();
-    let lambda = number(input, "lam")?;
-    let delay = if input.get("D").is_some() { number(input, "D")? } else { 0.0 };
+pub(super) fn rates(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let servers: Vec<Server> =
+        input.field("mu")?.numbers(VALUES_MAX)?.into_iter().map(Server::exponential).collect();
+    let lambda = input.field("lam")?.number()?;
+    let delay = input.optional("D").map_or(Ok(0.0), |delay| delay.number())?;
     let splits = [
         ("fair", "fair-split:"),
         ("det", "pure-deterministic:"),
@@ -100,13 +98,13 @@ pub(super) fn rates(input: &Value, expect: &Value, checker: &mut Checker) -> Res
 }
 
 /// Kind `g-m-1`: Algorithm 1.
-pub(super) fn g_m_1(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let kind = input.get("kind").and_then(Value::as_str).ok_or("`kind` is no text")?;
+pub(super) fn g_m_1(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let kind = input.field("kind")?.text()?;
     let wanted = "M, D, E and a number of stages, or H2: and a squared coefficient of variation";
-    let arrivals: Arrivals =
-        kind.parse().map_err(|_| format!("`kind` is `{kind}`, which is not {wanted}"))?;
-    let servers: Vec<Server> = numbers(input, "mu")?.into_iter().map(Server::exponential).collect();
-    let placed = place_by(&GM1::new(arrivals), &servers, number(input, "lam")?).map_err(words)?;
+    let arrivals: Arrivals = kind.parse().map_err(|_| format!("`input.kind` is `{kind}`, not {wanted}"))?;
+    let servers: Vec<Server> =
+        input.field("mu")?.numbers(VALUES_MAX)?.into_iter().map(Server::exponential).collect();
+    let placed = place_by(&GM1::new(arrivals), &servers, input.field("lam")?.number()?).map_err(words)?;
     let alpha = placed.level.unwrap_or_default();
     let root = |server: &Server| {
         if server.mu <= alpha { Value::Null } else { (1.0 - alpha / server.mu).into() }
@@ -123,13 +121,13 @@ pub(super) fn g_m_1(input: &Value, expect: &Value, checker: &mut Checker) -> Res
 
 /// Kind `m-g-1`: Algorithms 3 and 4. `var_or_cs2` is the variance of service times in the former and their squared
 /// coefficient of variation in the latter.
-pub(super) fn m_g_1(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let mu = numbers(input, "mu")?;
-    let lambda = number(input, "lam")?;
-    let both = |own: &'static str| if input.get(own).is_some() { own } else { "var_or_cs2" };
+pub(super) fn m_g_1(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let mu = input.field("mu")?.numbers(VALUES_MAX)?;
+    let lambda = input.field("lam")?.number()?;
+    let both = |own: &'static str| if input.optional(own).is_some() { own } else { "var_or_cs2" };
     let mut computed = Map::new();
     let mut add = |name: &str, call: &str, field: &str, square: fn(f64) -> f64| -> Result<(), String> {
-        let variability = numbers(input, field)?;
+        let variability = input.field(field)?.numbers(VALUES_MAX)?;
         same_length(field, variability.len(), "mu", mu.len())?;
         let pairs = mu.iter().zip(variability);
         let server = |(&mu, value): (&f64, f64)| Server { mu, offset: 0.0, variability: value * square(mu) };
@@ -140,26 +138,23 @@ pub(super) fn m_g_1(input: &Value, expect: &Value, checker: &mut Checker) -> Res
             .insert(name.to_owned(), json!({ "lam": list(placed.rates.iter().copied()), "alpha": level }));
         Ok(())
     };
-    if input.get(both("var")).is_some() {
+    if input.optional(both("var")).is_some() {
         add("mg1", "m-ep:model=m-g-1", both("var"), |mu| mu * mu)?;
     }
-    if input.get("ca2").is_some() {
-        add("gg1", &format!("m-ep:model=g-g-1,ca2={}", number(input, "ca2")?), both("cs2"), |_| 1.0)?;
+    if input.optional("ca2").is_some() {
+        add("gg1", &format!("m-ep:model=g-g-1,ca2={}", input.field("ca2")?.number()?), both("cs2"), |_| 1.0)?;
     }
     checker.value("", expect, &computed.into());
     Ok(())
 }
 
 /// Kind `workers`: best numbers of equal workers.
-pub(super) fn workers(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let (mu, lambda) = (number(input, "mu")?, number(input, "lam")?);
-    let delay = if input.get("D").is_some() { number(input, "D")? } else { 0.0 };
-    let range = input.get("range").and_then(Value::as_array).ok_or("`range` is no list")?;
-    let bound = |index: usize| {
-        let bound = range.get(index).and_then(Value::as_u64).and_then(|bound| u32::try_from(bound).ok());
-        bound.ok_or_else(|| format!("`range[{index}]` is no whole number of workers"))
-    };
-    let (least, most) = (bound(0)?, bound(1)?);
+pub(super) fn workers(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+    let (mu, lambda) = (input.field("mu")?.number()?, input.field("lam")?.number()?);
+    let delay = input.optional("D").map_or(Ok(0.0), |delay| delay.number())?;
+    let [least, most] =
+        input.field("range")?.exactly()?.map(|bound: Input<'_>| bound.whole(0, u64::from(u32::MAX)));
+    let (least, most) = (least? as u32, most? as u32);
     let best = |law: Law, most: u32| -> Result<Value, String> {
         let best = best_count(mu, lambda, law, least..=most).map_err(words)?;
         Ok(best.map_or(Value::Null, |best| json!([best.count, best.mean])))
@@ -174,15 +169,16 @@ pub(super) fn workers(input: &Value, expect: &Value, checker: &mut Checker) -> R
 }
 
 /// Kind `budget`: the best mix of workers for at most the budget; with `"spend": "all"` for exactly the budget.
-pub(super) fn budget(input: &Value, expect: &Value, checker: &mut Checker) -> Result<(), String> {
+pub(super) fn budget(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let menu: Vec<WorkerPrice> =
-        rows(input, "types", 2)?.into_iter().map(|row| WorkerPrice { mu: row[0], price: row[1] }).collect();
-    let spend = match input.get("spend").map(|spend| spend.as_str()) {
-        None | Some(Some("at-most")) => Spend::AtMost,
-        Some(Some("all")) => Spend::Exactly,
-        Some(_) => return Err("`spend` is neither `at-most` nor `all`".to_owned()),
+        rows(&input.field("types")?)?.into_iter().map(|[mu, price]| WorkerPrice { mu, price }).collect();
+    let spend = match input.optional("spend").map_or(Ok("at-most"), |spend| spend.text())? {
+        "at-most" => Spend::AtMost,
+        "all" => Spend::Exactly,
+        _ => return Err("`input.spend` is neither `at-most` nor `all`".to_owned()),
     };
-    let best = best_mix(&menu, number(input, "lam")?, number(input, "budget")?, spend).map_err(words)?;
+    let best = best_mix(&menu, input.field("lam")?.number()?, input.field("budget")?.number()?, spend)
+        .map_err(words)?;
     let best = best.map_or(Value::Null, |mix| {
         let counts = mix.counts.iter().map(|count| Value::from(*count));
         counts.chain([Value::from(mix.mean)]).collect::<Vec<Value>>().into()
@@ -199,37 +195,16 @@ fn list(values: impl Iterator<Item = f64>) -> Value {
     values.map(json_of).collect::<Vec<Value>>().into()
 }
 
-fn number(input: &Value, field: &str) -> Result<f64, String> {
-    input.get(field).and_then(number_of).ok_or_else(|| format!("`{field}` is no number"))
-}
-
-fn numbers(input: &Value, field: &str) -> Result<Vec<f64>, String> {
-    let values = input.get(field).and_then(Value::as_array).ok_or_else(|| format!("`{field}` is no list"))?;
-    numbers_of(values, field)
-}
-
-fn numbers_of(values: &[Value], field: &str) -> Result<Vec<f64>, String> {
-    if VALUES_MAX < values.len() {
-        return Err(format!("`{field}` has more than {VALUES_MAX} values"));
-    }
-    let number = |(index, value): (usize, &Value)| {
-        number_of(value).ok_or_else(|| format!("`{field}[{index}]` is no number"))
-    };
-    values.iter().enumerate().map(number).collect()
-}
-
 /// Parses lists of this many numbers each.
-fn rows(input: &Value, field: &str, width: usize) -> Result<Vec<Vec<f64>>, String> {
-    let rows = input.get(field).and_then(Value::as_array).ok_or_else(|| format!("`{field}` is no list"))?;
-    if VALUES_MAX < rows.len() {
-        return Err(format!("`{field}` has more than {VALUES_MAX} rows"));
-    }
-    let row = |(index, row): (usize, &Value)| {
-        let place = format!("{field}[{index}]");
-        let values = row.as_array().filter(|row| row.len() == width);
-        numbers_of(values.ok_or_else(|| format!("`{place}` is no list of {width} numbers"))?, &place)
+fn rows<const WIDTH: usize>(input: &Input<'_>) -> Result<Vec<[f64; WIDTH]>, String> {
+    let row = |row: &Input<'_>| {
+        let mut numbers = [0.0; WIDTH];
+        for (number, value) in numbers.iter_mut().zip(row.exactly::<WIDTH>()?) {
+            *number = value.number()?;
+        }
+        Ok(numbers)
     };
-    rows.iter().enumerate().map(row).collect()
+    input.items(VALUES_MAX)?.iter().map(row).collect()
 }
 
 fn same_length(field: &str, length: usize, other: &str, other_length: usize) -> Result<(), String> {

@@ -19,19 +19,6 @@ fn refused(kind: &str, input: &Value) -> String {
 }
 
 #[test]
-#[allow(clippy::disallowed_macros, reason = "a test that checks nothing says so")]
-fn cases_of_the_thesis_pass() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases/stragglers.json");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        println!("no {path}: nothing checked");
-        return;
-    };
-    for report in check_file(&text).unwrap() {
-        assert_eq!(report.differences.len(), 0, "{}: {:?}", report.id, report.differences);
-    }
-}
-
-#[test]
 fn cases_that_can_be_computed_by_hand_pass() {
     let half = 1.0 - (-0.5_f64).exp();
     passes(
@@ -86,7 +73,7 @@ fn a_wrong_value_is_a_difference() {
 #[test]
 fn malformed_input_is_named() {
     assert_eq!(refused("mst", &json!({ "rates": [] })), "there is no worker");
-    assert_eq!(refused("mst", &json!({ "rates": [1, "x"] })), "`rates[1]` is no number");
+    assert_eq!(refused("mst", &json!({ "rates": [1, "x"] })), "`input.rates[1]` is \"x\", not a number");
     assert_eq!(refused("mst", &json!({ "rates": [0] })), "`a` is 0, which is not above 0 where `b` is 0");
     assert_eq!(
         refused("mst", &json!({ "rates": ["inf"] })),
@@ -96,18 +83,23 @@ fn malformed_input_is_named() {
         refused("mst", &json!({ "rates": [1], "offsets": [] })),
         "`offsets` has 0 values, but `rates` has 1"
     );
-    assert_eq!(refused("mst", &json!({ "params": [[1, 2]] })), "`params[0]` is no list of 3 numbers");
-    assert_eq!(refused("mst", &json!(null)), "`rates` is no list");
+    assert_eq!(
+        refused("mst", &json!({ "params": [[1, 2]] })),
+        "`input.params[0]` is [1,2], not a list of 3 values"
+    );
+    assert_eq!(refused("mst", &json!(null)), "`input.rates` is missing");
     let lambda = "`lambda` is 3 tasks/s, but all workers together serve only 1 tasks/s: it must be less";
     assert_eq!(refused("rates", &json!({ "mu": [1], "lam": 3 })), lambda);
     assert_eq!(
         refused("rates", &json!({ "mu": [-1], "lam": 3 })),
         "worker 0: `mu` is -1, which is not a finite rate above 0"
     );
-    assert!(refused("g-m-1", &json!({ "kind": "E0", "mu": [1], "lam": 0.5 })).starts_with("`kind` is `E0`"));
+    assert!(
+        refused("g-m-1", &json!({ "kind": "E0", "mu": [1], "lam": 0.5 })).starts_with("`input.kind` is `E0`")
+    );
     assert_eq!(
         refused("workers", &json!({ "mu": 1, "lam": 1, "range": [1] })),
-        "`range[1]` is no whole number of workers"
+        "`input.range` is [1], not a list of 2 values"
     );
     let far = json!({ "mu": 1, "lam": 1, "range": [1, 4_000_000_000_u32] });
     assert!(refused("workers", &far).contains("limit on numbers of workers"));
