@@ -3,11 +3,11 @@
 //! Not here: the use of the times (`summary`), and estimators.
 
 use super::gather::exact;
-use super::record::{Alone, Contender};
-use super::run::{Arrivals, Order, Runner};
+use super::record::Alone;
+use super::run::Runner;
 use super::store::Store;
 use super::workload::{DrawnJob, Workload};
-use super::{CompareError, Options, store};
+use super::{CompareError, Options};
 use gristmill_runtime::api::{ExactWork, JobTrace};
 use std::collections::BTreeSet;
 
@@ -54,27 +54,13 @@ pub(super) fn measure(
     }
     let runs = (0..RUNS).flat_map(|_| &jobs).cloned().enumerate();
     let runs: Vec<DrawnJob> = runs.map(|(index, job)| DrawnJob { index, arrival: 0.0, ..job }).collect();
-    let name = "isolated".to_owned();
-    let contender = Contender { name, policy: "fifo".to_owned(), placement: "pull".to_owned() };
-    let folder = store.path().join("isolated");
-    store::remove_tree(&folder)?;
-    // An oracle needs the work of every job. The value has no effect while there is only one job.
-    let exact_of: Vec<Option<ExactWork>> =
-        runs.iter().map(|job| runner.workload.kinds[job.kind].exact.clone()).collect();
-    let order = Order {
-        contender: &contender,
-        jobs: &runs,
-        exact: &exact_of,
-        folder: &folder,
-        arrivals: Arrivals::OneByOne,
+    let Some(traces) = runner.run_apart(store, "isolated", &runs, &[], |ran, _| Ok(ran.traces))? else {
+        return Ok(None);
     };
-    let ran = runner.run(&order);
-    store::remove_tree(&folder)?;
-    let Some(ran) = ran? else { return Ok(None) };
-    if let Some(index) = ran.traces.iter().position(|trace| 0 < trace.omitted) {
+    if let Some(index) = traces.iter().position(|trace| 0 < trace.omitted) {
         return Err(CompareError::Forgotten { index });
     }
-    let traces_of = |place: usize| ran.traces.iter().skip(place).step_by(jobs.len());
+    let traces_of = |place: usize| traces.iter().skip(place).step_by(jobs.len());
     alone.extend(
         keys.into_iter()
             .enumerate()

@@ -8,6 +8,7 @@ use super::follow::{
 };
 use super::gather::failure;
 use super::record::Contender;
+use super::store::Store;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
 use super::{CompareError, Site};
 use gristmill_runtime::api::{EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange};
@@ -60,10 +61,8 @@ pub(super) struct Order<'a> {
 pub(super) enum Arrivals<'a> {
     /// At the drawn times.
     Drawn,
-    /// One after the other, each when the previous one has ended.
-    OneByOne,
-    /// One after the other, each after a pause of its own.
-    OneByOneAfter(&'a [Duration]),
+    /// Each after the end of the one before it and its pause, if it has one.
+    OneByOne(&'a [Duration]),
 }
 
 /// Result of a run.
@@ -107,6 +106,29 @@ impl Runner<'_> {
         };
         super::store::remove_tree(&outputs)?;
         result
+    }
+
+    /// Runs jobs one by one under FIFO, in a directory of this name that is removed after `read`. Returns `None` if
+    /// interrupted.
+    pub fn run_apart<T>(
+        &self,
+        store: &Store,
+        name: &str,
+        jobs: &[DrawnJob],
+        pauses: &[Duration],
+        read: impl FnOnce(Ran, &Path) -> Result<T, CompareError>,
+    ) -> Result<Option<T>, CompareError> {
+        let contender =
+            Contender { name: name.to_owned(), policy: "fifo".to_owned(), placement: "pull".to_owned() };
+        // An oracle needs the work of every job. The value has no effect while there is only one job.
+        let exact: Vec<_> = jobs.iter().map(|job| self.workload.kinds[job.kind].exact.clone()).collect();
+        let folder = &store.path().join(name);
+        let arrivals = Arrivals::OneByOne(pauses);
+        super::store::remove_tree(folder)?;
+        let ran = self.run(&Order { contender: &contender, jobs, exact: &exact, folder, arrivals });
+        let found = ran.and_then(|ran| ran.map(|ran| read(ran, folder)).transpose());
+        super::store::remove_tree(folder)?;
+        found
     }
 
     fn is_interrupted(&self) -> bool {
@@ -227,8 +249,7 @@ impl Runner<'_> {
         let mut read = BTreeMap::new();
         let ids = match order.arrivals {
             Arrivals::Drawn => hand_over_in_time(client, order.jobs, ready, &mut read).await?,
-            Arrivals::OneByOne => hand_over_one_by_one(client, &[], ready, &mut read).await?,
-            Arrivals::OneByOneAfter(pauses) => hand_over_one_by_one(client, pauses, ready, &mut read).await?,
+            Arrivals::OneByOne(pauses) => hand_over_one_by_one(client, pauses, ready, &mut read).await?,
         };
         all_ended(client).await?;
         let busy = before.zip(processors()).map(|(before, now)| (now.0 - before.0, now.1 - before.1));
@@ -261,7 +282,7 @@ impl Runner<'_> {
     ) -> Result<Ready, CompareError> {
         let kind = &self.workload.kinds[job.kind];
         let mut options = JobOptions::new(outputs.join(format!("{:05}", job.index)));
-        options.label = Some(kind.told_label.as_ref().unwrap_or(&kind.label).clone());
+        options.label = Some(kind.label.clone());
         options.reduces = kind.reduces;
         options.weight = kind.weight;
         options.pool = kind.pool.clone();

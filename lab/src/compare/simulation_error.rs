@@ -22,8 +22,6 @@ pub struct SimulationError {
     pub mean_flow_by_run: Vec<f64>,
     /// Mean absolute error of a job's flow time, as a share of the measured mean flow time.
     pub per_job: f64,
-    /// Mean absolute error of a job's phases, in seconds.
-    pub per_job_phases: [f64; 4],
 }
 
 impl SimulationError {
@@ -52,7 +50,6 @@ impl SimulationError {
             mean_flow: total / flow,
             mean_flow_by_run: by_run.iter().map(|pairs| relative(pairs)).collect(),
             per_job: mean(all.iter().map(job))? / flow,
-            per_job_phases: phase(&|pair| difference(pair.simulated, pair.measured).map(f64::abs))?,
         })
     }
 }
@@ -112,7 +109,7 @@ mod tests {
         let error = beside(&[[1.0, 2.0, 4.0, 3.0]; 2]);
         near(error.mean_flow, 0.0);
         near(error.per_job, 0.0);
-        assert_eq!(error.per_job_phases, [0.0, 3.0, 3.0, 0.0]);
+        assert_eq!(error.phases, [1.0, 2.0, 4.0, 3.0]);
     }
 
     #[test]

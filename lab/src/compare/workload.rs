@@ -70,10 +70,6 @@ pub enum Order {
 pub struct Kind {
     /// Label for legends and tables.
     pub label: String,
-    /// Label that the master receives instead; `None` for the label. Estimators treat jobs of one label
-    /// as alike, so a label that reveals the size must not be sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub told_label: Option<String>,
     /// Name of the job in the registry.
     pub job: String,
     /// Arguments as on the command line, with placeholders in braces.
@@ -104,7 +100,6 @@ impl Kind {
     pub fn new(job: &str, arguments: &[&str]) -> Self {
         Self {
             label: job.to_owned(),
-            told_label: None,
             job: job.to_owned(),
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
             count: 1,

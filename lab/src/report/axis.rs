@@ -112,16 +112,12 @@ impl AxisScale {
         let every = ((high - low) / ticks as f64).ceil().max(1.0) as i32;
         let mut found = Vec::new();
         for decade in decades.0..=decades.1 {
-            for multiple in 1..=9_u32 {
+            for multiple in [1_u32, 2, 5] {
                 let place = f64::from(decade) + f64::from(multiple).log10();
                 if place < low - 1e-9 || high + 1e-9 < place || (multiple != 1 && 6.0 < high - low) {
                     continue;
                 }
-                let labelled = match multiple {
-                    1 => decade.rem_euclid(every) == 0,
-                    2 | 5 => high - low < 2.2,
-                    _ => high - low < 0.7,
-                };
+                let labelled = if multiple == 1 { decade.rem_euclid(every) == 0 } else { high - low < 2.2 };
                 if !labelled && LESSER_DECADES_MAX < high - low {
                     continue;
                 }

@@ -7,15 +7,13 @@
 mod fit;
 mod trials;
 
-use super::record::Contender;
-use super::run::{Arrivals, JOURNAL, Order, Ran, Runner};
+use super::run::{JOURNAL, Runner};
 use super::statistics::median;
-use super::store::{self, Store};
+use super::store::Store;
 use super::workload::{DrawnJob, Kind, Workload};
 use super::{CompareError, Site};
 use crate::simulate::{Measured, MeasuredJob, SystemCosts};
 use fit::{Fit, Span, Tiny, TinyTrial};
-use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::registry::Registry;
 use std::path::Path;
 use std::time::Duration;
@@ -55,15 +53,20 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
         arguments: workload.kinds[kind].arguments.clone(),
     };
     let jobs: Vec<DrawnJob> = order().enumerate().map(|(index, which)| of(which as usize, index)).collect();
-    let folder = store.path().join("calibration");
-    store::remove_tree(&folder)?;
-    let ran = run(runner, &workload, &jobs, &folder);
-    let measured = Measured::read(&folder.join(JOURNAL));
-    store::remove_tree(&folder)?;
-    if ran?.is_none() {
+    let calibrates = Runner {
+        workload: &workload,
+        interrupted: runner.interrupted.clone(),
+        runtime: runner.runtime.clone(),
+        data: runner.data.clone(),
+        knowledge: runner.knowledge.clone(),
+        ..*runner
+    };
+    let read = |_, folder: &Path| {
+        Measured::read(&folder.join(JOURNAL)).map_err(|source| CompareError::Calibration { source })
+    };
+    let Some(measured) = calibrates.run_apart(store, "calibration", &jobs, &pauses(), read)? else {
         return Ok(None);
-    }
-    let measured = measured.map_err(|source| CompareError::Calibration { source })?;
+    };
     let found = found(runner.registry, &config.deciders.estimator, shape, &measured)?;
     store.write_json(FILE, &found)?;
     Ok(Some(found))
@@ -111,36 +114,6 @@ fn kind(trial: &Trial) -> Kind {
     Kind { reduces: Some(trial.reduces), exact: Some(trial.work()), ..Kind::new("synthetic", &arguments) }
 }
 
-/// Runs the jobs one after the other.
-fn run(
-    runner: &Runner<'_>,
-    workload: &Workload,
-    jobs: &[DrawnJob],
-    folder: &Path,
-) -> Result<Option<Ran>, CompareError> {
-    let name = "calibration".to_owned();
-    let contender = Contender { name, policy: "fifo".to_owned(), placement: "pull".to_owned() };
-    let exact: Vec<Option<ExactWork>> =
-        jobs.iter().map(|job| workload.kinds[job.kind].exact.clone()).collect();
-    let pauses = pauses();
-    let order = Order {
-        contender: &contender,
-        jobs,
-        exact: &exact,
-        folder,
-        arrivals: Arrivals::OneByOneAfter(&pauses),
-    };
-    let calibrates = Runner {
-        workload,
-        interrupted: runner.interrupted.clone(),
-        runtime: runner.runtime.clone(),
-        data: runner.data.clone(),
-        knowledge: runner.knowledge.clone(),
-        ..*runner
-    };
-    calibrates.run(&order)
-}
-
 /// Measurements of the jobs.
 struct Seen<'a> {
     jobs: Vec<(Which, &'a MeasuredJob)>,
@@ -176,15 +149,14 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Returns the time of the first of this trial's jobs between two of its instants.
+    /// Returns the time of this trial's first job between two of its instants.
     fn first_time(
         &self,
         which: Which,
         from: fn(&MeasuredJob) -> Option<f64>,
         to: fn(&MeasuredJob) -> Option<f64>,
     ) -> f64 {
-        let seconds = self.all(which).next().and_then(|job| Some(to(job)? - from(job)?));
-        seconds.unwrap_or(0.0)
+        self.all(which).next().and_then(|job| Some(to(job)? - from(job)?)).unwrap_or(0.0)
     }
 
     fn times(&self) -> Times {
@@ -220,6 +192,7 @@ fn beyond(tasks: &[f64], overheads: &[Option<f64>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gristmill_runtime::api::ExactWork;
 
     #[test]
     fn most_bytes_are_those_of_the_largest_job_that_says_its_own() {

@@ -5,7 +5,6 @@
 use super::values::TraceTable;
 use super::{FileError, Source};
 use crate::compare::workload::{Arrivals, JOBS_MAX, Kind, Workload};
-use crate::report::number;
 use flate2::read::MultiGzDecoder;
 use gristmill_runtime::api::ExactWork;
 use gristmill_scheduler::station::Station;
@@ -60,8 +59,7 @@ pub(super) fn read(
             job.reduces
         };
         let mut kind = Kind::new("synthetic", &[]);
-        (kind.label, kind.told_label) = (label.shown, label.told);
-        kind.count = 1;
+        kind.label = label;
         // A job without reduces is a map-only job and specifies that itself.
         kind.reduces = Some(reduces.len() as u32).filter(|&reduces| 0 < reduces);
         kind.deadline = job.deadline.map(|deadline| deadline - job.arrival).filter(|span| 0.0 < *span);
@@ -82,9 +80,8 @@ const NAMES_MAX: usize = 12;
 /// Bytes of a name that are shown.
 const NAME_BYTES_MAX: usize = 40;
 
-/// Returns the kind of each job. It is the trace's own name if at least two jobs share one on average,
-/// else the power of ten of its slot-seconds.
-fn labels(jobs: &[Job]) -> Vec<Label> {
+/// Returns the label of each job: the trace's own name if at least two jobs share one on average, else `trace`.
+fn labels(jobs: &[Job]) -> Vec<String> {
     let names: Option<Vec<&str>> = jobs.iter().map(|job| job.name.as_deref()).collect();
     let names = names.filter(|names| {
         let different = names.iter().collect::<BTreeSet<_>>().len();
@@ -92,44 +89,8 @@ fn labels(jobs: &[Job]) -> Vec<Label> {
         some && different <= NAMES_MAX && 2 * different <= jobs.len()
     });
     match names {
-        Some(names) => names.iter().map(|name| Label::named(name)).collect(),
-        None => jobs.iter().map(|job| Label::sized(slot_seconds(job))).collect(),
-    }
-}
-
-/// Label of a job of a trace.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Label {
-    shown: String,
-    /// Label that the master and its estimators receive.
-    told: Option<String>,
-}
-
-impl Label {
-    fn named(name: &str) -> Self {
-        Self { shown: clean::line(name, NAME_BYTES_MAX), told: None }
-    }
-
-    /// Returns a label by size. Estimators do not receive it, because it reveals the size that they must
-    /// estimate.
-    fn sized(seconds: f64) -> Self {
-        Self { shown: size_class(seconds), told: Some("trace".to_owned()) }
-    }
-}
-
-fn slot_seconds(job: &Job) -> f64 {
-    let of = |tasks: &[f64], station| if tasks.is_empty() { job.work[station] } else { tasks.iter().sum() };
-    of(&job.maps, Station::Map) + of(&job.reduces, Station::Reduce)
-}
-
-/// Describes the decade of a number of slot-seconds.
-fn size_class(seconds: f64) -> String {
-    const LEAST: i32 = -2;
-    let decade = if 0.0 < seconds { (seconds.log10().floor() as i32).max(LEAST - 1) } else { LEAST - 1 };
-    let power = |exponent: i32| number::number(10_f64.powi(exponent));
-    match decade < LEAST {
-        true => format!("under {} slot-s", power(LEAST)),
-        false => format!("{} to {} slot-s", power(decade), power(decade + 1)),
+        Some(names) => names.iter().map(|name| clean::line(name, NAME_BYTES_MAX)).collect(),
+        None => vec!["trace".to_owned(); jobs.len()],
     }
 }
 
@@ -156,18 +117,8 @@ mod tests {
     fn jobs_of_a_trace_are_labelled_by_its_names_when_these_are_shared() {
         let jobs =
             [job(Some("sort"), 1.0), job(Some("join"), 9.0), job(Some("sort"), 9.0), job(Some("join"), 1.0)];
-        assert_eq!(labels(&jobs), ["sort", "join", "sort", "join"].map(Label::named));
-    }
-
-    #[test]
-    fn jobs_of_a_trace_are_labelled_by_size_for_people_alone_when_names_are_their_own_or_missing() {
-        let expected = ["under 0.01 slot-s", "1 to 10 slot-s", "10 to 100 slot-s", "under 0.01 slot-s"];
-        let sizes = [0.001, 0.5, 20.0, 0.0];
-        let own: Vec<Job> =
-            ["a", "b", "c", "d"].iter().zip(sizes).map(|(name, map)| job(Some(name), map)).collect();
-        for found in [labels(&own), labels(&sizes.map(|map| job(None, map)))] {
-            assert_eq!(found.iter().map(|label| &label.shown[..]).collect::<Vec<_>>(), expected);
-            assert!(found.iter().all(|label| label.told.as_deref() == Some("trace")), "{found:?}");
-        }
+        assert_eq!(labels(&jobs), ["sort", "join", "sort", "join"]);
+        let own = [job(Some("a"), 1.0), job(Some("b"), 9.0)];
+        assert_eq!([labels(&own), labels(&[job(None, 1.0), job(None, 2.0)])], [["trace"; 2]; 2]);
     }
 }

@@ -10,7 +10,6 @@ use crate::compare::statistics::Difference;
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
 use gristmill_scheduler::metrics::Metric;
-use gristmill_scheduler::metrics::comparable::OVERCOMMITTED_MAX;
 
 /// Metrics of the first table.
 const RESULT: [Metric; 14] = [
@@ -30,27 +29,6 @@ const RESULT: [Metric; 14] = [
     Metric::EfficiencyRatio,
 ];
 
-/// Metrics of the table of stations.
-const STATIONS: [Metric; 6] = [
-    Metric::MapUse,
-    Metric::ShuffleUse,
-    Metric::ReduceUse,
-    Metric::FreeSlots,
-    Metric::Suspensions,
-    Metric::Suspended,
-];
-
-/// Metrics that only real execution has.
-const REAL: [Metric; 7] = [
-    Metric::SlotCpu,
-    Metric::SlotPaced,
-    Metric::SlotWaiting,
-    Metric::Overcommitted,
-    Metric::OthersBusy,
-    Metric::Lateness,
-    Metric::WastedAttempts,
-];
-
 /// Returns all results, section by section.
 #[must_use]
 pub fn sections(comparison: &Comparison) -> Vec<Section> {
@@ -65,7 +43,7 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
         result(comparison, &summaries),
         flow(comparison),
         super::simulated::section(comparison, &summaries),
-        stations(&summaries, &first),
+        stations(&first),
         section(
             "slots-per-job",
             "Slots of each job over time",
@@ -87,7 +65,6 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
         section("estimation", "Estimation error over time", &[text], vec![Block::Chart(chart)])
     }));
     sections.extend(deadlines(comparison));
-    sections.push(real(comparison, &summaries));
     sections.push(super::workload::section(comparison));
     sections.push(meanings(&summaries));
     sections
@@ -198,14 +175,8 @@ fn flow(comparison: &Comparison) -> Section {
     section("flow-time", "Flow time", &["All jobs of all repetitions."], blocks)
 }
 
-fn stations(summaries: &[Summary], first: &[&RunRecord]) -> Section {
-    let mut blocks: Vec<Block> = first.iter().map(|run| Block::Chart(charts::utilisation(run))).collect();
-    blocks.push(metric_table(
-        "stations",
-        "Mean over the time from the first arrival to the last end",
-        &STATIONS,
-        summaries,
-    ));
+fn stations(first: &[&RunRecord]) -> Section {
+    let blocks = first.iter().map(|run| Block::Chart(charts::utilisation(run))).collect();
     section(
         "stations",
         "How busy the stations are",
@@ -243,27 +214,4 @@ fn deadlines(comparison: &Comparison) -> Option<Section> {
         ]);
     }
     Some(section("deadlines", "Deadlines", &[], vec![Block::Table(table)]))
-}
-
-fn real(comparison: &Comparison, summaries: &[Summary]) -> Section {
-    let mut text = vec![
-        "Slot time on a processor is real work. Paced slot time is added so that a slot is slower than the \
-         machine. The rest waited: for bytes, for the disk, for a processor that others had, or asleep \
-         because the job only plays work."
-            .to_owned(),
-    ];
-    text.push(match comparison.runs.iter().find_map(|run| run.cores) {
-        Some(cores) => format!(
-            "Slots that work and are not paced compete for {cores} core(s). Where they were more than that \
-             for over {OVERCOMMITTED_MAX} % of the time, task times depend on the policy and the run is marked \
-             as not comparable."
-        ),
-        None => "Whether workers of the given cluster compete for cores is not known here.".to_owned(),
-    });
-    text.push(match comparison.reservations() {
-        words if words.is_empty() => "Nothing of that kind was seen.".to_owned(),
-        words => words.join("; ") + ".",
-    });
-    let blocks = vec![metric_table("real", "What the slots' time was", &REAL, summaries)];
-    Section::new("real", "What was real", text, blocks)
 }

@@ -6,7 +6,7 @@ use super::charts;
 use super::text::SIMULATIONS;
 use crate::compare::Comparison;
 use crate::compare::record::{RunRecord, SimulatedRun};
-use crate::compare::simulation_error::{PHASES, SimulationError};
+use crate::compare::simulation_error::SimulationError;
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, Section, Table};
 
@@ -20,11 +20,7 @@ pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section
     ];
     text.extend(missing(comparison, "replayed", |run| &run.replayed));
     text.extend(missing(comparison, "predicted", |run| &run.predicted));
-    let blocks = vec![
-        Block::Chart(charts::phases(summaries)),
-        Block::Table(errors(summaries)),
-        Block::Table(phases(summaries)),
-    ];
+    let blocks = vec![Block::Chart(charts::phases(summaries)), Block::Table(errors(summaries))];
     Section::new("simulated", "Simulated beside real", text, blocks)
 }
 
@@ -84,40 +80,4 @@ fn errors(summaries: &[Summary]) -> Table {
     });
     let caption = "Errors of the simulations: simulated minus measured";
     Table::new("simulation-errors", caption, Column::list(&columns), rows.collect())
-}
-
-/// Table with one row for each policy, simulation and phase.
-fn phases(summaries: &[Summary]) -> Table {
-    let columns = [
-        ("policy", ""),
-        ("simulation", ""),
-        ("phase", ""),
-        ("measured", "s"),
-        ("simulated", "s"),
-        ("error", "s"),
-        ("error", "% of the mean flow"),
-        ("mean absolute error of a job", "s"),
-    ];
-    let mut rows = Vec::new();
-    for summary in summaries {
-        let flow: f64 = summary.phases.iter().sum();
-        for (what, of) in SIMULATIONS {
-            let Some(error) = of(summary) else { continue };
-            for (place, phase) in PHASES.iter().enumerate() {
-                let (measured, simulated) = (summary.phases[place], error.phases[place]);
-                rows.push(vec![
-                    Cell::text(format!("`{}`", summary.contender.name)),
-                    Cell::text(what),
-                    Cell::text(*phase),
-                    Cell::number(measured),
-                    Cell::number(simulated),
-                    Cell::number(simulated - measured),
-                    Cell::number(100.0 * (simulated - measured) / flow),
-                    Cell::number(error.per_job_phases[place]),
-                ]);
-            }
-        }
-    }
-    let caption = "Where the errors are: mean seconds of each phase of a job";
-    Table::new("simulation-phases", caption, Column::list(&columns), rows)
 }

@@ -5,11 +5,18 @@
 
 pub(super) mod beside_models;
 mod figure_4;
-pub(super) mod policies;
 
 use super::RealContext;
-use crate::Paper;
+use super::common::{blocks, networked, section, two_stations};
+use super::judging::{claim, flow};
 use crate::words::{Words, holes};
+use crate::{Claim, Paper, Section};
+use gristmill_lab::compare::Comparison;
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::station::Station;
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::pairs::{Sizes, Stream};
+use std::num::NonZeroU64;
 
 pub(super) static WORDS: Words = Words::new(include_str!("../overlap.toml"));
 
@@ -20,7 +27,69 @@ pub(super) static WORDS: Words = Words::new(include_str!("../overlap.toml"));
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let mut sections = vec![figure_4::section(context)?];
     for load in context.scaled(vec![0.8], vec![0.6, 0.85], vec![0.5, 0.7, 0.85]) {
-        sections.push(policies::at(context, load)?);
+        sections.push(policies_at(context, load)?);
     }
     Ok(WORDS.paper("overlap", holes![], sections))
+}
+
+/// Rate limit of each worker's shuffle where policies are compared, in bytes per second.
+const NIC: NonZeroU64 = NonZeroU64::new(8_000_000).expect("above 0");
+
+/// Mean time for which a job keeps all map slots busy where policies are compared, seconds.
+const MEAN_SECONDS: f64 = 0.6;
+
+/// Multiple of the mean at which sizes are cut, so that one job does not fill the whole run.
+const LARGEST: f64 = 8.0;
+
+/// Names for legends, and policies.
+const POLICIES: [(&str, &str); 4] = [
+    ("k-lps", "k-lps"),
+    ("max-srpt", "max-srpt"),
+    ("split-srpt", "split-srpt"),
+    ("max-srpt head only", "max-srpt:shuffle=head"),
+];
+
+/// Returns a stream whose busier station has this load until the last arrival.
+fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job> {
+    let stream = Stream { sizes: Sizes::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
+    let mut drawn = stream.draw(seed);
+    for job in &mut drawn {
+        job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));
+    }
+    // The drawn and cut work is less than the load requires, so arrivals are scaled to reach it.
+    let work = |station: Station| drawn.iter().map(|job| job.work[station]).sum::<f64>();
+    let offered =
+        work(Station::Map).max(work(Station::Shuffle)) / drawn.last().map_or(1.0, |job| job.arrival);
+    let moved = drawn.iter().map(|job| {
+        let work = [job.work[Station::Map], job.work[Station::Shuffle]];
+        two_stations(job.arrival * offered / load, work, &config.workers, 0.1)
+    });
+    moved.collect()
+}
+
+fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
+    let config = networked(4, 2, NIC);
+    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 4, 8));
+    let jobs = context.draws(repetitions, |seed| jobs_at(count, load, &config, seed));
+    let percent = (100.0 * load).round() as u32;
+    let name = format!("overlap-load-{percent}");
+    let comparison = context.sleep(&name, &jobs, 1.0, &config, &POLICIES)?;
+    let holes = holes![
+        percent,
+        load,
+        jobs = count,
+        mean = MEAN_SECONDS,
+        largest = LARGEST,
+        nic = NIC.get() as f64 / 1e6,
+        seed = context.first_seed,
+        repetitions,
+    ];
+    let shown = ["result", "flow-time", "simulated", "stations"];
+    let blocks = blocks(&format!("load-{percent}"), &comparison, &shown);
+    Ok(section((&WORDS, "section-5-load-{percent}", holes), &comparison, blocks, of_policies(&comparison)))
+}
+
+pub(crate) fn of_policies(comparison: &Comparison) -> Vec<Claim> {
+    let claims = ["max-srpt", "split-srpt", "balanced", "head-only"];
+    claims.map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
 }

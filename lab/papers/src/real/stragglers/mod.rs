@@ -3,18 +3,17 @@
 //!
 //! Not here: the splits' queues and the exact sojourn times (`crate::stragglers`).
 
-mod applications;
 pub(super) mod sojourn;
 
 use super::RealContext;
-use super::common::{cluster, section as section_of, workload as workload_of};
+use super::common::{cluster, data_set, section as section_of, workload as workload_of};
 use crate::words::{Words, holes};
 use crate::{Paper, Section};
-use applications::Application;
 use gristmill_lab::compare::statistics::mean;
-use gristmill_lab::compare::workload::{Arrivals, Kind};
+use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
@@ -33,7 +32,7 @@ const PLACEMENTS: [&str; 5] = ["fair-split", "pure-deterministic", "pure-stochas
 /// # Errors
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    let applications = applications::all(context);
+    let applications = all(context);
     let sections = applications.iter().map(|application| section(context, application));
     let sections = sections.collect::<anyhow::Result<_>>()?;
     Ok(WORDS.paper("stragglers", holes![workers = WORKERS, load = 100.0 * LOAD], sections))
@@ -93,4 +92,58 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let blocks = vec![sojourn::table(application, &comparison), sojourn::by_worker(application, &comparison)];
     let claims = sojourn::claims(&comparison);
     Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
+}
+
+/// Speed of the fast and of the slow workers of real work: 3.0 and 2.4 GHz as in chapter 6, scaled so
+/// that all slots together need less than the processors of this machine.
+const SPEEDS: [f64; 2] = [0.1, 0.08];
+
+/// Speeds of slots that sleep, in the same ratio.
+const SLEEPING_SPEEDS: [f64; 2] = [1.0, 0.8];
+
+const MIB: u64 = 1 << 20;
+
+/// One of the thesis' applications.
+struct Application {
+    name: &'static str,
+    title: &'static str,
+    kind: Kind,
+    data: Vec<DataSet>,
+    speeds: [f64; 2],
+}
+
+fn kind(job: &str, arguments: &[&str]) -> Kind {
+    Kind { split_bytes: Some(2 * MIB), reduces: Some(2), ..Kind::new(job, arguments) }
+}
+
+/// Returns all applications; in a quick run one of each kind.
+fn all(context: &RealContext<'_>) -> Vec<Application> {
+    let bytes = context.scaled(16, 32, 128) * MIB;
+    let data = |name: &str, kind| vec![data_set(name, kind, bytes, context.first_seed)];
+    let text = || data("text", generate::Kind::Text);
+    let real = |name, title, kind, data| Application { name, title, kind, data, speeds: SPEEDS };
+    let grep = Kind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
+    let sort = kind("sort", &["{data}/records"]);
+    let mut all = vec![
+        real("grep", "Grep", grep, text()),
+        real("wordcount", "WordCount", kind("wordcount", &["{data}/text"]), text()),
+        real("sort", "Sort", sort, data("records", generate::Kind::Records)),
+        sleeping(),
+    ];
+    if context.scaled(true, false, false) {
+        all.retain(|application| ["wordcount", "delayed"].contains(&application.name));
+    }
+    all
+}
+
+fn sleeping() -> Application {
+    let arguments =
+        ["--maps", "20", "--map-time", "delayed:40ms,40ms", "--reduce-time", "1ms", "--seed", "{seed}"];
+    Application {
+        name: "delayed",
+        title: "A job that sleeps delayed exponential times",
+        kind: Kind { reduces: Some(1), ..Kind::new("synthetic", &arguments) },
+        data: Vec::new(),
+        speeds: SLEEPING_SPEEDS,
+    }
 }

@@ -1,7 +1,7 @@
 //! Made-up results that refute and that support claims about real runs.
 
 use super::super::deadlines::{estimates, goals as deadlines, real_jobs};
-use super::super::overlap::{beside_models, policies};
+use super::super::overlap::{beside_models, of_policies};
 use super::super::stragglers::sojourn;
 use super::super::{asrpt, pairs};
 use crate::tests::refuted::{Rules, only};
@@ -73,7 +73,7 @@ fn of_asrpt() -> [Rules; 2] {
 fn of_overlap() -> [Rules; 2] {
     let streams = |lps: f64, max: f64, split: f64, head: f64| {
         let all = [("k-lps", lps), ("max-srpt", max), ("split-srpt", split), ("max-srpt head only", head)];
-        policies::claims(&alike(&all))
+        of_policies(&alike(&all))
     };
     let beside = |distances: [f64; 2], end: f64, predicted: [f64; 2]| {
         let one = |factor: f64| beside_models::Beside { distances, end: factor * end, predicted };
