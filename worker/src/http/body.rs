@@ -80,11 +80,6 @@ impl hyper::body::Body for BodyPieces {
     }
 }
 
-enum BodyPart {
-    Data(Bytes),
-    End,
-}
-
 /// Creates a body whose bytes are produced while it is sent; at most `parts_max` of them wait.
 #[must_use]
 pub fn stream(parts_max: usize) -> (BodySender, Body) {
@@ -98,16 +93,8 @@ pub fn stream(parts_max: usize) -> (BodySender, Body) {
 /// not a complete one.
 #[derive(Debug)]
 pub struct BodySender {
-    sender: mpsc::Sender<BodyPart>,
-}
-
-impl std::fmt::Debug for BodyPart {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BodyPart::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
-            BodyPart::End => f.write_str("End"),
-        }
-    }
+    /// `None` is the end.
+    sender: mpsc::Sender<Option<Bytes>>,
 }
 
 impl BodySender {
@@ -119,7 +106,7 @@ impl BodySender {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.sender.send(BodyPart::Data(bytes)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.send(Some(bytes)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Adds bytes as [`BodySender::send`], from a thread outside the runtime.
@@ -133,7 +120,7 @@ impl BodySender {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.sender.blocking_send(BodyPart::Data(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.blocking_send(Some(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Completes the body.
@@ -141,7 +128,7 @@ impl BodySender {
     /// # Errors
     /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
     pub async fn finish(self) -> io::Result<()> {
-        self.sender.send(BodyPart::End).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.send(None).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Completes the body as [`BodySender::finish`], from a thread outside the runtime.
@@ -152,12 +139,12 @@ impl BodySender {
     /// # Panics
     /// On a thread of an asynchronous runtime, which it would block.
     pub fn finish_blocking(self) -> io::Result<()> {
-        self.sender.blocking_send(BodyPart::End).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.sender.blocking_send(None).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
 struct Streamed {
-    receiver: mpsc::Receiver<BodyPart>,
+    receiver: mpsc::Receiver<Option<Bytes>>,
     ended: bool,
 }
 
@@ -173,8 +160,8 @@ impl hyper::body::Body for Streamed {
             return Poll::Ready(None);
         }
         self.receiver.poll_recv(context).map(|part| match part {
-            Some(BodyPart::Data(bytes)) => Some(Ok(Frame::data(bytes))),
-            Some(BodyPart::End) => {
+            Some(Some(bytes)) => Some(Ok(Frame::data(bytes))),
+            Some(None) => {
                 self.ended = true;
                 None
             }

@@ -9,45 +9,45 @@ use crate::descriptors;
 
 /// Maximum time from accepting a connection, or from the first byte of a later request, to the end of that request's
 /// head.
-pub const HEAD_TIME: Duration = Duration::from_secs(5);
+pub(crate) const HEAD_TIME: Duration = Duration::from_secs(5);
 /// Maximum silence between two requests of one connection.
-pub const IDLE_TIME: Duration = Duration::from_secs(60);
+pub(crate) const IDLE_TIME: Duration = Duration::from_secs(60);
 /// Maximum time of a TLS handshake, on either side.
-pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
+pub(crate) const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 /// Maximum time for a small request body to arrive; see [`super::read_limited`].
-pub const BODY_TIME: Duration = Duration::from_secs(30);
+pub(crate) const BODY_TIME: Duration = Duration::from_secs(30);
 /// Maximum time without progress of a write before its connection is closed.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
 /// Minimum bytes per second that a peer sends or receives of a body, over [`STALL_TIME`].
-pub const RATE_BYTES_MIN: u64 = 1024;
+pub(crate) const RATE_BYTES_MIN: u64 = 1024;
 /// Time that a stopping server waits for responses in progress.
-pub const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
+pub(crate) const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// Pause after the process ran out of file descriptors or memory for another connection.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Minimum time between two warnings about rejected connections.
 pub(crate) const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum size of a request or response head, in bytes.
-pub const HEAD_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of header fields in a head.
-pub const HEAD_FIELDS_MAX: usize = 64;
+pub(crate) const HEAD_FIELDS_MAX: usize = 64;
 /// Maximum open connections of one server that have shown a secret, if the descriptors suffice.
 pub const CONNECTIONS_MAX: usize = 4096;
 /// Maximum open connections of one server that have shown no secret, if the descriptors suffice; see [`strangers_max`].
-pub const STRANGERS_MAX: usize = 256;
+pub(crate) const STRANGERS_MAX: usize = 256;
 /// Divisor of the descriptors that gives the maximum of connections without a secret.
 const STRANGERS_SHARE: usize = 8;
 /// Maximum time of a connection without a shown secret: handshake and two heads.
-pub const STRANGER_TIME: Duration = Duration::from_secs(15);
+pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(15);
 /// Maximum number of secrets on one connection.
 pub(crate) const SESSIONS_PER_CONNECTION_MAX: usize = 64;
 /// Maximum wrong secrets from one address, or one machine's network, in one [`GUESS_WINDOW`] before the response
 /// becomes 429.
-pub const GUESSES_MAX: u32 = 10;
+pub(crate) const GUESSES_MAX: u32 = 10;
 /// Time over which wrong secrets are counted.
-pub const GUESS_WINDOW: Duration = Duration::from_secs(1);
+pub(crate) const GUESS_WINDOW: Duration = Duration::from_secs(1);
 /// Maximum addresses whose wrong secrets are counted separately; all others share one count.
-pub const GUESSING_PEERS_MAX: usize = 1024;
+pub(crate) const GUESSING_PEERS_MAX: usize = 1024;
 /// Maximum bytes read of a rejected request's body, so that the rejection is not lost in a reset.
 pub(crate) const REFUSED_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Maximum time of reading a rejected request's body.
@@ -70,7 +70,7 @@ pub(crate) const CLOSED_EARLY_PAUSE_MAX: Duration = Duration::from_millis(200);
 /// connection that the server is just closing.
 pub(crate) const POOL_IDLE_TIME: Duration = Duration::from_secs(30);
 /// Maximum idle connections kept per peer.
-pub const POOL_IDLE_PER_PEER_MAX: usize = 4;
+pub(crate) const POOL_IDLE_PER_PEER_MAX: usize = 4;
 
 /// Returns the maximum of connections without a shown secret for a server of this process, by its descriptors.
 #[must_use]
@@ -80,7 +80,7 @@ pub fn strangers_max() -> usize {
 
 /// Limits of one server.
 #[derive(Clone, Debug)]
-pub struct ServerLimits {
+pub(crate) struct ServerLimits {
     /// See [`HEAD_TIME`].
     pub head: Duration,
     /// See [`IDLE_TIME`].

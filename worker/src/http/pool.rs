@@ -146,7 +146,7 @@ impl Pool {
 
     /// Number of idle connections.
     #[must_use]
-    pub fn idle_count(&self) -> usize {
+    pub(crate) fn idle_count(&self) -> usize {
         self.idle.lock().values().map(Vec::len).sum()
     }
 }

@@ -46,7 +46,7 @@ impl Answer {
 
     /// Returns the number of remaining bytes, if the peer announced it.
     #[must_use]
-    pub fn bytes_left(&self) -> Option<u64> {
+    pub(crate) fn bytes_left(&self) -> Option<u64> {
         hyper::body::Body::size_hint(&self.body).exact()
     }
 

@@ -3,17 +3,19 @@
 use super::Connection;
 use super::answer::expect_success;
 use super::error::{HttpError, Phase};
-use super::tracked::{Tracked, UploadProgress};
 use crate::http::body::{Body, empty};
 use crate::http::endpoint::Plaintext;
 use crate::http::lived::step;
 use crate::http::proof::{Asked, HELLO, HELLO_PATH, Proven};
 use crate::http::token::Key;
+use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::time::timeout;
 
 impl Connection {
@@ -72,7 +74,7 @@ impl Connection {
     ///
     /// # Errors
     /// `Timeout`, `Closed` or `NotHttp`.
-    pub async fn await_any_answer(&mut self) -> Result<(), HttpError> {
+    pub(crate) async fn await_any_answer(&mut self) -> Result<(), HttpError> {
         let request = new_request(&self.peer, Method::POST, HELLO_PATH, empty())?;
         let request = self.prepare(None, request)?;
         self.exchange(request).await.map(drop).map_err(|failure| failure.error)
@@ -102,12 +104,17 @@ impl Connection {
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<Incoming>, Box<ExchangeFailure>> {
-        let progress = UploadProgress::default();
-        let request = request.map(|inner| Tracked { inner, progress: progress.clone() }.boxed());
+        // Number of pieces of the request that were sent, so that a large one is not mistaken for a silent peer.
+        let pieces = Arc::new(AtomicU64::new(0));
+        let sending = pieces.clone();
+        let count = move |_: &Frame<Bytes>| {
+            sending.fetch_add(1, Relaxed);
+        };
+        let request = request.map(|body| body.inspect_frame(count).boxed());
         let limit = self.timeouts.head;
         let sent = self.sender.try_send_request(request);
         tokio::pin!(sent);
-        let (mut seen, mut left) = (progress.pieces(), limit);
+        let (mut seen, mut left) = (pieces.load(Relaxed), limit);
         loop {
             tokio::select! {
                 biased;
@@ -117,7 +124,7 @@ impl Connection {
                 }),
                 step = step(left) => {
                     // A large request may take longer than any response; only silence counts.
-                    let before = std::mem::replace(&mut seen, progress.pieces());
+                    let before = std::mem::replace(&mut seen, pieces.load(Relaxed));
                     left = if before == seen { left.saturating_sub(step) } else { limit };
                     if left.is_zero() {
                         let error = HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Head, limit };

@@ -7,7 +7,6 @@
 mod answer;
 mod error;
 mod exchange;
-mod tracked;
 
 use super::body::{Body, empty};
 use super::endpoint::{Endpoint, Plaintext};
