@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const ALLOWED_MAX: u64 = 65_536;
 
 /// Minimum descriptors for a master or a worker: with fewer, connections wait for one forever.
-pub const NEEDED: usize = 64;
+pub(crate) const NEEDED: usize = 64;
 
 /// Error: this process may not have [`NEEDED`] descriptors.
 #[derive(Debug, thiserror::Error)]

@@ -35,7 +35,7 @@ pub mod part_format;
 pub mod prefetch;
 pub mod prelude;
 pub mod protocol;
-pub mod recycle;
+pub(crate) mod recycle;
 pub mod segment;
 pub mod settings;
 pub mod shuffle;

@@ -71,7 +71,7 @@ impl WorkerSettings {
 
     /// True if segments for others are always sent as bytes, because that is requested or a slow network is simulated.
     #[must_use]
-    pub fn sends_all(&self) -> bool {
+    pub(crate) fn sends_all(&self) -> bool {
         self.shuffle == Shuffle::Http || self.nic_bytes_per_second.is_some()
     }
 }

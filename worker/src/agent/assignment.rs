@@ -23,7 +23,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// Work for a slot.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub struct Assignment {
+pub(crate) struct Assignment {
     pub attempt: AttemptId,
     pub job: Arc<RunningJob>,
     pub input: AttemptInput,

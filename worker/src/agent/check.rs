@@ -23,7 +23,7 @@ pub const CHECK_ROUTE: &str = "/check";
 const PEERS_MAX: usize = 4096;
 
 /// Timeout for a connection to a peer, and again for its response to a greeting.
-pub const WAY_PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const WAY_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Timeout for the report of a worker that has responded to a greeting. Meanwhile it tests its own
 /// routes, all at once, which takes at most twice [`WAY_PATIENCE`].

@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
 /// Maximum bytes of one range request.
-pub const RANGE_BYTES_MAX: u64 = 8 << 20;
+pub(crate) const RANGE_BYTES_MAX: u64 = 8 << 20;
 
 /// Maximum length of a request for a range or a listing.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;

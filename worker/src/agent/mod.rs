@@ -44,7 +44,6 @@ use tokio::sync::mpsc::unbounded_channel;
 pub use config::{
     JobSource, LEAVE_MAX, MASTER_SILENCE_MAX, RunnerStarter, WorkerConfig, WorkerError, WorkerExit,
 };
-pub use control::{LOG_CHUNK_BYTES_MAX, SUSPENDED_MAX};
 pub use end_requests::EndRequests;
 pub use rejoin::ORPHAN_PATIENCE;
 

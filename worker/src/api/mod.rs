@@ -29,5 +29,5 @@ pub use task::{MapOnly, Mapper, Reducer};
 
 pub(crate) use each::ReduceEach;
 pub(crate) use plan::JobFunctions;
-pub use work::MapReduceWork;
+pub(crate) use work::MapReduceWork;
 pub(crate) use work::{ErasedMap, ErasedReduce, ErasedSample};

@@ -230,7 +230,7 @@ impl JobPlan {
 
     /// True if the job has no reduce.
     #[must_use]
-    pub fn is_map_only(&self) -> bool {
+    pub(crate) fn is_map_only(&self) -> bool {
         matches!(self.work, JobFunctions::MapOnly(_))
     }
 }

@@ -12,7 +12,7 @@ use crate::segment::{SegmentData, SpillDirs};
 use std::sync::Arc;
 
 /// Functions of a job with a reduce, with erased types.
-pub trait MapReduceWork: Send + Sync {
+pub(crate) trait MapReduceWork: Send + Sync {
     /// # Errors
     /// Settings that exclude each other.
     fn validate(&self) -> TaskResult;
@@ -35,7 +35,7 @@ pub trait MapReduceWork: Send + Sync {
 
 /// Arguments of a map, passed through [`MapReduceWork`].
 #[doc(hidden)]
-pub struct ErasedMap<'a> {
+pub(crate) struct ErasedMap<'a> {
     pub(crate) context: AttemptContext<'a>,
     pub(crate) input: usize,
     /// Bytes of the split.
@@ -47,7 +47,7 @@ pub struct ErasedMap<'a> {
 
 /// Arguments of a reduce, passed through [`MapReduceWork`].
 #[doc(hidden)]
-pub struct ErasedReduce<'a> {
+pub(crate) struct ErasedReduce<'a> {
     pub(crate) context: AttemptContext<'a>,
     pub(crate) segments: Vec<SegmentData>,
     pub(crate) output: Output,
@@ -56,7 +56,7 @@ pub struct ErasedReduce<'a> {
 
 /// Arguments of sampling, passed through [`MapReduceWork`].
 #[doc(hidden)]
-pub struct ErasedSample<'a> {
+pub(crate) struct ErasedSample<'a> {
     pub(crate) input: usize,
     pub(crate) blocks: &'a mut dyn Blocks,
     pub(crate) side: Arc<SideInputs>,

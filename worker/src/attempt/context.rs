@@ -56,7 +56,7 @@ pub struct TaskSettings {
 
 impl TaskSettings {
     /// Default maximum of files merged at once: with two buffers of a block each, 32 MiB.
-    pub const FAN_IN_MAX: usize = 256;
+    pub(crate) const FAN_IN_MAX: usize = 256;
 
     /// Creates default settings: 64 MiB to collect, 64 MiB to merge, LZ4 on disk.
     #[must_use]

@@ -17,10 +17,10 @@ pub struct TaskStats {
 }
 
 /// Counts bytes after the last member of gzip and bzip2 files: they are not data, but the user should know of them.
-pub const LEFT_OUT_COUNTER: &str = "bytes behind compressed data, left out";
+const LEFT_OUT_COUNTER: &str = "bytes behind compressed data, left out";
 
 /// Counts bad records that were skipped.
-pub const BAD_RECORDS_COUNTER: &str = "bad records, left out";
+const BAD_RECORDS_COUNTER: &str = "bad records, left out";
 
 impl TaskStats {
     pub(crate) fn note_input(&mut self, read: &SplitBlocks<'_>) {
@@ -63,7 +63,7 @@ pub struct PartDone {
 
 /// Successful end of a reduce attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ReduceEnd {
+pub(crate) enum ReduceEnd {
     /// Its part is built.
     Part(PartDone),
     /// It was suspended and has written its state; its output so far is in its file.

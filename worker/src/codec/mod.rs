@@ -76,7 +76,7 @@ pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// A type whose `Serialize` fails.
-pub fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+pub(crate) fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
     match bincode::serde::encode_into_std_write(value, out, standard()) {
         Ok(_) => Ok(()),
         Err(source) => Err(CodecError::Encode { type_name: std::any::type_name::<T>(), source }),

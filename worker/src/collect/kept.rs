@@ -40,7 +40,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     ///
     /// # Errors
     /// A pair that cannot be encoded or decoded.
-    pub fn into_pairs(mut self) -> TaskResult<Vec<(K, V)>> {
+    pub(crate) fn into_pairs(mut self) -> TaskResult<Vec<(K, V)>> {
         self.end_block()?;
         let EmitTarget::Kept(pairs) = self.target else { return Ok(Vec::new()) };
         let decoded = pairs

@@ -80,7 +80,7 @@ pub fn strangers_max() -> usize {
 
 /// Limits of one server.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerLimits {
+pub struct ServerLimits {
     /// See [`HEAD_TIME`].
     pub head: Duration,
     /// See [`IDLE_TIME`].

@@ -145,7 +145,7 @@ impl Pool {
     }
 
     /// Number of idle connections.
-    #[must_use]
+    #[cfg(test)]
     pub(crate) fn idle_count(&self) -> usize {
         self.idle.lock().values().map(Vec::len).sum()
     }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::body::{Body, empty};
 
 /// Byte stream for reading and writing.
-pub(crate) trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
 

@@ -41,13 +41,13 @@ pub struct BadRecords {
 impl BadRecords {
     /// Creates an empty collection with this maximum.
     #[must_use]
-    pub fn up_to(max: u64) -> Self {
+    pub(crate) fn up_to(max: u64) -> Self {
         Self { found: Arc::default(), max }
     }
 
     /// True if any may be skipped.
     #[must_use]
-    pub fn are_left_out(&self) -> bool {
+    pub(crate) fn are_left_out(&self) -> bool {
         0 < self.max
     }
 
@@ -55,7 +55,7 @@ impl BadRecords {
     ///
     /// # Errors
     /// Skipping is not allowed, or the record exceeds the maximum of the job. That record is also stored.
-    pub fn leave_out(&self, path: &str, offset: u64, reason: &str) -> Result<(), InputError> {
+    pub(crate) fn leave_out(&self, path: &str, offset: u64, reason: &str) -> Result<(), InputError> {
         let reason = clean::line(reason, REASON_BYTES_MAX);
         let path_named = || path.into();
         if self.max == 0 {

@@ -434,7 +434,7 @@ impl InputError {
 
 impl InputError {
     /// Maximum number of invalid paths named in one message.
-    pub const PATHS_MAX: usize = 10;
+    pub(crate) const PATHS_MAX: usize = 10;
 
     /// True if the input itself is at fault, so that the job fails at once. Otherwise a retry, perhaps on
     /// another worker, may succeed.

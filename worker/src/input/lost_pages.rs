@@ -84,7 +84,7 @@ impl Watch {
 
     /// True if pages of the map were lost, so that zeros were read instead.
     #[inline]
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.0.lost.load(Ordering::Acquire)
     }
 }

@@ -58,7 +58,7 @@ impl WholeMap {
     }
 
     /// True if pages of the file were lost when they were read.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.watch.is_lost()
     }
 

@@ -23,7 +23,7 @@ pub(super) const DEPTH_MAX: usize = 256;
 
 /// True if it contains wildcards, or escaped ones.
 #[must_use]
-pub fn has_wildcards(pattern: &[u8]) -> bool {
+pub(crate) fn has_wildcards(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| b"*?[\\".contains(byte))
 }
 
@@ -105,7 +105,7 @@ pub(super) fn is_hidden(name: &[u8]) -> bool {
 /// Returns the only name that matches a pattern; `None` where wildcards match several, and for `.` and
 /// `..`, which name no file, written with a `\`.
 #[must_use]
-pub fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn only_name(pattern: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(pattern.len());
     let mut rest = pattern.iter();
     while let Some(byte) = rest.next() {

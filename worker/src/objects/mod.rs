@@ -25,7 +25,7 @@ pub fn plug_in(open: OpenBucket) {
 
 /// True if this program can reach stores.
 #[must_use]
-pub fn are_plugged_in() -> bool {
+pub(crate) fn are_plugged_in() -> bool {
     OPEN.get().is_some()
 }
 

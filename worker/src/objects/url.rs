@@ -144,7 +144,7 @@ impl ObjectUrl {
 
     /// True if it can only be a prefix.
     #[must_use]
-    pub fn is_prefix(&self) -> bool {
+    pub(crate) fn is_prefix(&self) -> bool {
         self.is_prefix
     }
 

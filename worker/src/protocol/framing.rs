@@ -91,7 +91,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     /// Changes the maximum length of frames.
-    pub fn set_limit(&mut self, limit: usize) {
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.set_limits(limit, limit.saturating_mul(FRAME_MEMORY_FACTOR));
     }
 

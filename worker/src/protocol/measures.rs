@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Maximum absolute value of a measure: the sum of the maximum number of measures does not overflow.
-pub const MEASURE_MAX: f64 = 1e280;
+pub(crate) const MEASURE_MAX: f64 = 1e280;
 
 /// Maximum number of terms of a settled sum: each has the 53 highest bits of the rest, of 2,098 places.
 const TERMS_MAX: usize = 41;

@@ -28,7 +28,8 @@ pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
-pub use measures::{ExactSum, MEASURE_MAX, Measures};
+pub(crate) use measures::MEASURE_MAX;
+pub use measures::{ExactSum, Measures};
 pub use program::{NoProgramSum, PROGRAMS_PATH, ProgramSum, ProgramSumming, ShippedProgram};
 pub use report::{
     AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,

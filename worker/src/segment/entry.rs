@@ -3,7 +3,7 @@
 use crate::key::hash::key_prefix;
 
 /// Maximum partitions of a job: an entry has 20 bits for its own.
-pub const PARTITIONS_MAX: u32 = 1 << 20;
+pub(crate) const PARTITIONS_MAX: u32 = 1 << 20;
 /// Length stored in the entry for keys of at least this length.
 pub(crate) const LENGTH_MAX: usize = 0xFFF;
 /// Maximum length of keys that are completely in the prefix.

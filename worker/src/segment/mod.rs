@@ -19,10 +19,11 @@ mod spill;
 mod tests;
 mod write;
 
-pub use entry::PARTITIONS_MAX;
+pub(crate) use entry::PARTITIONS_MAX;
 pub(crate) use entry::{LENGTH_MAX, PREFIX_BYTES, SortEntry};
 pub use error::SegmentError;
-pub use in_file::{InFileBytes, InFileSegment};
+pub(crate) use in_file::InFileBytes;
+pub use in_file::InFileSegment;
 pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
 pub(crate) use index::{INDEX_ENTRY_BYTES, SegmentIndex};
 pub(crate) use output::GivenUpOutput;

@@ -57,7 +57,7 @@ impl Printing {
     }
 
     /// Returns the fingerprint, if whole pairs were added.
-    pub fn of_frames(&self) -> OutputPrint {
+    pub(crate) fn of_frames(&self) -> OutputPrint {
         OutputPrint { pairs: self.pairs, frames: Some(self.sum()), ..OutputPrint::default() }
     }
 

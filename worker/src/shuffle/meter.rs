@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LOOKS: usize = 6;
 
 /// Maximum routes in one report; those with the longest busy time come first.
-pub const RATES_MAX: usize = 64;
+pub(crate) const RATES_MAX: usize = 64;
 
 /// All routes with recent requests.
 #[derive(Debug, Default)]

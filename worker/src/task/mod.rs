@@ -9,9 +9,9 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::attempt::ReduceEnd;
 pub use crate::attempt::{
-    AttemptContext, BAD_RECORDS_COUNTER, Fault, LEFT_OUT_COUNTER, MapDone, Parking, PartDone, Progress,
-    ReduceEnd, TaskFailure, TaskSettings, TaskStats,
+    AttemptContext, Fault, MapDone, Parking, PartDone, Progress, TaskFailure, TaskSettings, TaskStats,
 };
 pub use crate::collect::{KeySample, SAMPLE_KEYS_MAX};
 pub use sample::cut_points;

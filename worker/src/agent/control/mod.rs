@@ -40,7 +40,7 @@ use tokio::time::MissedTickBehavior;
 pub(super) use start::JoinedWorker;
 
 /// Maximum bytes of user output in one [`WorkerFrame::Log`].
-pub const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
+const LOG_CHUNK_BYTES_MAX: usize = 64 << 10;
 
 /// Maximum number of chunks of user output that are sent at once when an attempt ends: the content of a
 /// full file.
@@ -51,7 +51,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Maximum number of attempts that are suspended at once, or asked to be. Further ones keep their slot.
 /// Each suspended one keeps a thread, its buffers and its segments.
-pub const SUSPENDED_MAX: usize = 64;
+const SUSPENDED_MAX: usize = 64;
 
 /// Threads that run attempts: their queue, their events, and their shared context.
 struct SlotThreads {

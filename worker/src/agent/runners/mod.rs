@@ -43,7 +43,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(super) use lead::execute;
-pub use programs::{PROGRAM_BYTES_KEPT_MAX, PROGRAMS_KEPT_MAX};
 pub use serve::{RunnerError, say_broken, serve};
 
 /// Time that a slot waits for a message of a runner between two checks.

@@ -22,10 +22,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// Maximum number of programs that a worker keeps, except those of live jobs, which are all kept.
-pub const PROGRAMS_KEPT_MAX: usize = 64;
+const PROGRAMS_KEPT_MAX: usize = 64;
 
 /// Maximum total bytes of them, with the same exception.
-pub const PROGRAM_BYTES_KEPT_MAX: u64 = 2 << 30;
+const PROGRAM_BYTES_KEPT_MAX: u64 = 2 << 30;
 
 /// Name of the directory in the worker's first spill directory.
 const FOLDER: &str = "programs";

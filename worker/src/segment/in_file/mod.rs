@@ -20,7 +20,7 @@ use receive::CHECKSUM_BYTES;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use read::InFileBytes;
+pub(crate) use read::InFileBytes;
 pub(crate) use read::InFileReader;
 pub(crate) use receive::ReceivedOrder;
 

@@ -56,7 +56,7 @@ impl InFileReader {
 }
 
 /// Builds the bytes of such a segment, as [`SegmentsWriter`](crate::segment::SegmentsWriter) would have written them.
-pub struct InFileBytes {
+pub(crate) struct InFileBytes {
     reader: InFileReader,
     begun: bool,
     checksum: u32,

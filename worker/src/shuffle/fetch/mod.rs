@@ -28,7 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-pub use error::{FetchError, RequestError};
+pub use error::FetchError;
+pub(crate) use error::RequestError;
 
 /// Time that a fetch waits for a connection, for the head of its response, and for the next bytes, which must arrive at
 /// least at [`RATE_BYTES_MIN`](crate::http::limits::RATE_BYTES_MIN). It is short because two consecutive failed fetches

@@ -150,7 +150,7 @@ impl Lanes {
 
     /// Returns the tier of the job; [`Tier::LAST`] if it is not served.
     #[must_use]
-    pub fn tier(&self, job: JobId) -> Tier {
+    pub(crate) fn tier(&self, job: JobId) -> Tier {
         self.rank(job).map_or(Tier::LAST, |rank| rank.tier)
     }
 

@@ -4,7 +4,7 @@ use gristmill_scheduler::units::Time;
 use std::num::NonZeroU64;
 
 /// Minimum capacity of a bucket in bytes.
-pub const BURST_BYTES_MIN: u64 = 64 << 10;
+const BURST_BYTES_MIN: u64 = 64 << 10;
 
 /// Capacity as a fraction of a second's bytes, if that is more: 10 ms, because timers have a resolution of 1 ms.
 const BURSTS_PER_SECOND: u64 = 100;
@@ -12,7 +12,7 @@ const BURSTS_PER_SECOND: u64 = 100;
 /// Bytes that may pass, growing at a rate up to a burst. Pure. A caller may take more than is available, if anything
 /// is; the next one then waits longer.
 #[derive(Clone, Debug)]
-pub struct TokenBucket {
+pub(crate) struct TokenBucket {
     bytes_per_second: u64,
     pub(super) burst_bytes: u64,
     /// Level in byte-nanoseconds, so that rounding loses nothing: a byte is [`NANOSECONDS`] of them.

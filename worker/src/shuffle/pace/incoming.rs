@@ -29,7 +29,7 @@ enum PaceRequest {
 ///
 /// The messages in its channel are bounded by the number of requests: each has at most one at a time.
 #[derive(Clone, Debug)]
-pub struct InPace {
+pub(crate) struct InPace {
     requests: UnboundedSender<PaceRequest>,
     chunk_bytes: u64,
     patience: Duration,

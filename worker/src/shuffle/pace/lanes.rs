@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 /// Time that chunks of less urgent jobs are held back for a job that has just had one and is about to ask again.
-pub const GRACE: Span = Span::milliseconds(2);
+pub(crate) const GRACE: Span = Span::milliseconds(2);
 
 /// Order of incoming bytes. Pure.
 #[derive(Debug)]
-pub struct PacedLanes {
+pub(crate) struct PacedLanes {
     bucket: TokenBucket,
     lanes: Lanes,
     /// Number of open requests.

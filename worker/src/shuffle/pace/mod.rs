@@ -3,7 +3,7 @@
 //! Incoming bytes of all fetches draw on one [`TokenBucket`]. [`PacedLanes`] gives each chunk to the next job by the
 //! master's order, and within a job to its oldest request, so that bytes and not only requests follow the order. A
 //! fetch pays for bytes when they have arrived, and reads no more before they are paid for. Its read-ahead is one piece
-//! of a response, at most [`READ_AHEAD_BYTES_MAX`], and the buffers of the system's sockets. All outgoing responses
+//! of a response, at most 408 KiB in hyper, and the buffers of the system's sockets. All outgoing responses
 //! draw on another bucket, chunk by chunk in the order of requests: the fetching side decides which bytes are urgent.
 //!
 //! Only bytes on the shuffle's connections are limited: map outputs that a worker fetches from others, and from itself
@@ -24,10 +24,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub use bucket::{BURST_BYTES_MIN, TokenBucket};
-pub use incoming::{InPace, PacedStream, Preempted};
-pub use lanes::{GRACE, PacedLanes};
-pub use outgoing::{OutPace, SEND_BUFFER_BYTES};
+pub(crate) use incoming::InPace;
+pub use incoming::{PacedStream, Preempted};
+pub(crate) use outgoing::OutPace;
 
 /// Maximum bytes that pass in one turn.
 pub(crate) const CHUNK_BYTES_MAX: u64 = 64 << 10;
@@ -37,10 +36,6 @@ pub(crate) const CHUNK_BYTES_MIN: u64 = 16 << 10;
 
 /// Size of a chunk as a fraction of a second's bytes, within the bounds above: 2 ms.
 const CHUNKS_PER_SECOND: u64 = 500;
-
-/// Maximum bytes that a fetch has read from its connection and not paid for yet: the longest piece of a body that hyper
-/// passes on.
-pub const READ_AHEAD_BYTES_MAX: usize = 8192 + 4096 * 100;
 
 /// Returns the bytes of one turn at this rate.
 fn chunk_bytes(bytes_per_second: NonZeroU64) -> u64 {

@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 /// Maximum unsent bytes in the system for each connection of a paced server, so that it does not run far ahead of the
 /// receivers. The system doubles it.
-pub const SEND_BUFFER_BYTES: usize = 64 << 10;
+const SEND_BUFFER_BYTES: usize = 64 << 10;
 
 /// Paces outgoing bytes. Clones share the state.
 #[derive(Clone, Debug)]
-pub struct OutPace {
+pub(crate) struct OutPace {
     /// Its lock is fair, and is held while its holder waits.
     bucket: Arc<Mutex<TokenBucket>>,
     epoch: Instant,

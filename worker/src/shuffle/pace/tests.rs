@@ -1,5 +1,7 @@
 //! Tests of rates, and of the order of bytes.
 
+use super::bucket::TokenBucket;
+use super::lanes::{GRACE, PacedLanes};
 use super::*;
 use crate::protocol::{LaneOrder, LaneShare};
 use crate::shuffle::pace::incoming::PATIENCE;
