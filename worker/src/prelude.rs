@@ -4,7 +4,7 @@
 
 pub use crate::api::{
     Columns, Combiner, Counter, Input, Job, JobPlan, MapOnly, Mapper, Max, Min, Partitioner, PlanError,
-    Reducer, Reservoir, Submitter, Sum, TaskContext, TaskError, TaskResult, UniteSamples, WriteTotal, parse,
+    Reducer, Submitter, Sum, TaskContext, TaskError, TaskResult, WriteTotal, parse,
 };
 pub use crate::collect::Emitter;
 pub use crate::input::Compression;

@@ -9,7 +9,6 @@ mod each;
 mod error;
 mod job;
 mod plan;
-mod reservoir;
 mod standard;
 mod task;
 mod work;
@@ -23,7 +22,6 @@ pub use context::{InputStretch, SignOfLife, TaskContext};
 pub use error::PlanError;
 pub use job::{Job, Submitter};
 pub use plan::{JobPlan, KeyOrder, MapReducePlan};
-pub use reservoir::{Reservoir, UniteSamples};
 pub use standard::{Max, Min, Sum, WholeNumber, WriteTotal};
 pub use task::{MapOnly, Mapper, Reducer};
 
