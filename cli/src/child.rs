@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Time for a process to end in order once its parent is gone.
-const PARENT_GONE_PATIENCE: Duration = Duration::from_secs(5);
+const PARENT_GONE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest line of settings, bytes.
 const SETTINGS_BYTES_MAX: u64 = 1 << 20;
@@ -52,7 +52,7 @@ pub fn settings(switches: Switches) -> anyhow::Result<ChildConfig> {
             switches.lose_parent();
         }
         // Whatever blocks this process, it must not outlive the parent for long.
-        std::thread::sleep(PARENT_GONE_PATIENCE);
+        std::thread::sleep(PARENT_GONE_TIMEOUT);
         std::process::exit(exit::worker::ASKED);
     })?;
     Ok(settings)

@@ -89,7 +89,7 @@ async fn list_on(
 }
 
 /// Timeout of a worker's check of the paths of a detached job.
-const LOOK_PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The first worker that reports that it cannot see the output directory or the first input file of a submission, with
 /// that path. A detached job has no submitter that could serve its files. Objects in stores are checked by the caller.
@@ -110,7 +110,7 @@ pub(crate) async fn unseen(
         looks.spawn(async move {
             let worker = &cluster.workers[worker];
             let look = wanted.unseen_by(&cluster, (worker.worker, &worker.endpoint));
-            timeout(LOOK_PATIENCE, look).await.ok().flatten().map(|path| (worker.worker, path))
+            timeout(LOOK_TIMEOUT, look).await.ok().flatten().map(|path| (worker.worker, path))
         });
     }
     looks.join_all().await.into_iter().flatten().min_by_key(|(worker, _)| *worker)

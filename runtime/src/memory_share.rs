@@ -24,7 +24,7 @@ const LEAST_SHARE: u64 = 16;
 pub const LEAST_BYTES: u64 = 16 << 20;
 
 /// Timeout of the wait for another program that is choosing, which takes far less than a millisecond.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Memory that this process may use; visible to others until it is dropped.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ fn choosing(place: &str) -> Option<UnixListener> {
     let begun = Instant::now();
     loop {
         match bind(place) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && begun.elapsed() < PATIENCE => {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && begun.elapsed() < TIMEOUT => {
                 std::thread::yield_now();
             }
             bound => return bound.ok(),

@@ -38,7 +38,7 @@ const WORKERS: u32 = 2;
 const WORKER_MEMORY: Bytes = Bytes::mib(64);
 
 /// Time for a worker to join.
-const JOIN_PATIENCE: Duration = Duration::from_secs(10);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reason for which a cluster for tests could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -227,7 +227,7 @@ fn start_worker(
         bind: Bind::loopback(),
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
-        join_patience: JOIN_PATIENCE,
+        join_patience: JOIN_TIMEOUT,
         master_silence_max: MASTER_SILENCE_MAX,
         leave_max: LEAVE_MAX,
         fetch: FetchLimits::default(),

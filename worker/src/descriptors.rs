@@ -20,7 +20,7 @@ const KEPT_OPEN_SHARE: u64 = 4;
 const KEPT_OPEN_MAX: u64 = 4096;
 
 /// Time during which opening a spill file is retried without a free descriptor: others are released all the time.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -144,7 +144,7 @@ pub(crate) fn open_patiently<T>(open: impl Fn() -> io::Result<T>) -> io::Result<
     loop {
         let opened = open();
         match &opened {
-            Err(error) if are_used_up(error) && begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(error) if are_used_up(error) && begun.elapsed() < TIMEOUT => std::thread::sleep(PAUSE),
             _ => return opened,
         }
     }

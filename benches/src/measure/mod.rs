@@ -29,7 +29,7 @@ const SAMPLER_REST_FACTOR: u32 = 10;
 const ROLE_LOOKS_MAX: u32 = 2;
 
 /// Timeout for processes that a command left behind, after which they are killed.
-const STRAGGLER_PATIENCE: Duration = Duration::from_secs(10);
+const STRAGGLER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval at which their end is polled.
 const STRAGGLER_PAUSE: Duration = Duration::from_millis(2);
@@ -186,7 +186,7 @@ pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
 /// Waits for processes that the command left behind, and kills them if they do not end.
 fn reap_stragglers(first: Reaped) -> io::Result<Vec<Reaped>> {
     let mut all = vec![first];
-    let patience = Instant::now() + STRAGGLER_PATIENCE;
+    let patience = Instant::now() + STRAGGLER_TIMEOUT;
     loop {
         match reap(-1, libc::WNOHANG) {
             Ok(Some(one)) => all.push(one),

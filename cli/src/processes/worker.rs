@@ -16,7 +16,7 @@ use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::capture::Capture;
 use gristmill_worker::agent::{
-    self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, ORPHAN_PATIENCE, WorkerConfig, WorkerError, WorkerExit,
+    self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, ORPHAN_TIMEOUT, WorkerConfig, WorkerError, WorkerExit,
     crash, slots,
 };
 use gristmill_worker::http::{Bind, Endpoint, Identity, Key, ListenAddress, Transport};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Time for which a new worker tries to reach its master.
-const JOIN_PATIENCE: Duration = Duration::from_secs(60);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Start a worker and join a master
 ///
@@ -209,8 +209,8 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
         join_patience: match child.replaces {
-            true => ORPHAN_PATIENCE,
-            false => fault::span("worker.join", JOIN_PATIENCE),
+            true => ORPHAN_TIMEOUT,
+            false => fault::span("worker.join", JOIN_TIMEOUT),
         },
         leave_max: fault::span("worker.leave", LEAVE_MAX),
         master_silence_max: fault::span("worker.master_silence", MASTER_SILENCE_MAX),

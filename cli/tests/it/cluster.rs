@@ -1,8 +1,8 @@
 //! A master and workers that a user starts, and the commands that talk to them.
 
-use crate::support::sandbox::{ORPHAN_PATIENCE, PROGRAM};
+use crate::support::sandbox::{ORPHAN_TIMEOUT, PROGRAM};
 use crate::support::standing::{JoinLine, Standing, await_join_line};
-use crate::support::{PATIENCE, Sandbox, data::Random, oracle, process, until, until_within};
+use crate::support::{Sandbox, TIMEOUT, data::Random, oracle, process, until, until_within};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};
@@ -96,7 +96,7 @@ fn attached_job_is_given_up_when_its_client_is_killed() {
     sandbox.stopped_at("map");
     client.signal(Signal::KILL);
     client.finish();
-    until_within("the output to be removed and the job to end", ORPHAN_PATIENCE, || {
+    until_within("the output to be removed and the job to end", ORPHAN_TIMEOUT, || {
         (!sandbox.path("out").exists() && standing.job("job-1")["state"] != "running").then_some(())
     });
     assert_eq!(standing.job("job-1")["state"], "failed");
@@ -130,7 +130,7 @@ fn job_of_a_client_that_was_suspended_longer_than_its_patience_goes_on() {
 /// refused for lack of capacity.
 fn follow(join: &JoinLine, job: &str) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(join.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let request = format!(
         "GET /api/v1/jobs/{job}/watch HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
         join.address, join.token
@@ -349,7 +349,7 @@ fn worker_that_is_killed_takes_its_processes_and_folders_along() {
     worker.signal(Signal::KILL);
     worker.finish();
     standing.await_workers(0);
-    until_within("the worker's folders to be removed", ORPHAN_PATIENCE, || {
+    until_within("the worker's folders to be removed", ORPHAN_TIMEOUT, || {
         oracle::names(&sandbox.path("tmp")).is_empty().then_some(())
     });
     standing.end();

@@ -1,7 +1,7 @@
 //! `gristmill compare`: real clusters in sequence, and the page about them.
 
 use crate::support::standing::Standing;
-use crate::support::{PATIENCE, Sandbox, until};
+use crate::support::{Sandbox, TIMEOUT, until};
 use gristmill_scheduler::{placement, policy};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn two_policies_on_real_processes_give_equal_outputs_and_a_whole_report() {
     let out = sandbox.text("out");
     let arguments = ["compare", &workload, "--policy", "fifo,fair", "--repeat", "2", "--out", &out];
     // It measures the cost of tasks first, which takes its time on a busy machine.
-    let finished = sandbox.gristmill(arguments).start().finish_within(2 * PATIENCE).expect_code(0);
+    let finished = sandbox.gristmill(arguments).start().finish_within(2 * TIMEOUT).expect_code(0);
     let table = finished.stdout_text();
     for words in ["flow, s", "deadlines-met", "fifo", "fair", "between fair and fifo"] {
         assert!(table.contains(words) || table.contains("than fifo by"), "{words} is missing:\n{table}");
@@ -306,7 +306,7 @@ reduces = 1
 "#;
 
 /// Maximum time of one run of [`MANY`]; alone it takes about a second.
-const RUN_PATIENCE: Duration = Duration::from_secs(15);
+const RUN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Runs [`MANY`] under each contender. Every run must be complete, the outputs equal, and every journal must
 /// replay to the same orders.
@@ -314,7 +314,7 @@ fn runs_alike_and_replays(policies: &[String], placements: &[&str]) {
     let sandbox = Sandbox::new();
     let workload = sandbox.write("many.toml", MANY);
     let out = sandbox.text("out");
-    let limit = RUN_PATIENCE * (policies.len() * placements.len()) as u32;
+    let limit = RUN_TIMEOUT * (policies.len() * placements.len()) as u32;
     let (policies, placements) = (policies.join(","), placements.join(","));
     let contenders = ["--policy", &policies, "--placement", &placements];
     let arguments =

@@ -3,7 +3,7 @@
 //!
 //! A worker stops at a fault place, so that it is killed exactly there.
 
-use crate::support::sandbox::{ORPHAN_PATIENCE, Running};
+use crate::support::sandbox::{ORPHAN_TIMEOUT, Running};
 use crate::support::standing::Standing;
 use crate::support::{Finished, Sandbox, data::Random, oracle, process, until, until_within};
 use rustix::process::Signal;
@@ -172,7 +172,7 @@ fn held_in_a_map(sandbox: &Sandbox, output: Option<&str>) -> Running {
 
 /// Waits until the output directory of a job that was ended is removed.
 fn await_gone(path: &Path) {
-    until_within(&format!("{} to be removed", path.display()), ORPHAN_PATIENCE, || {
+    until_within(&format!("{} to be removed", path.display()), ORPHAN_TIMEOUT, || {
         (!path.exists()).then_some(())
     });
 }
@@ -185,7 +185,7 @@ fn children_end_and_clean_up_when_run_is_killed() {
     assert!(sandbox.path("out/_temporary").exists());
     running.signal(Signal::KILL);
     running.finish();
-    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    sandbox.await_nothing_left(ORPHAN_TIMEOUT);
     await_gone(&sandbox.path("out"));
 }
 
@@ -195,7 +195,7 @@ fn printed_output_is_removed_too_when_run_is_killed() {
     let running = held_in_a_map(&sandbox, None);
     running.signal(Signal::KILL);
     running.finish();
-    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    sandbox.await_nothing_left(ORPHAN_TIMEOUT);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn second_interruption_ends_run_at_once_and_its_children_follow() {
     running.signal(Signal::INT);
     running.signal(Signal::TERM);
     assert_eq!(running.finish().status.code(), Some(130));
-    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    sandbox.await_nothing_left(ORPHAN_TIMEOUT);
     await_gone(&sandbox.path("out"));
 }
 
@@ -234,7 +234,7 @@ fn output_of_a_cancelled_job_goes_though_its_run_is_killed_as_it_is_about_to_rem
     assert!(sandbox.path("out").exists(), "it is there until somebody removes it");
     process::kill(run);
     running.finish();
-    sandbox.await_nothing_left(ORPHAN_PATIENCE);
+    sandbox.await_nothing_left(ORPHAN_TIMEOUT);
     await_gone(&sandbox.path("out"));
 }
 
@@ -335,7 +335,7 @@ fn worker_processes_remove_their_folders_when_whoever_started_them_is_killed() {
     workers.signal(Signal::KILL);
     workers.finish();
     // The worker that removes the last directory leaves the others to notice, and to end.
-    until_within("the workers to end and their folders to be removed", ORPHAN_PATIENCE, || {
+    until_within("the workers to end and their folders to be removed", ORPHAN_TIMEOUT, || {
         let gone = oracle::names(&sandbox.path("tmp")).is_empty() && sandbox.pids_of("worker").is_empty();
         gone.then_some(())
     });

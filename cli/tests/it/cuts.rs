@@ -19,7 +19,7 @@ const WORKERS: [u8; 3] = [2, 3, 4];
 const SUBMITTER: u8 = 5;
 
 /// Timeout of a connection to a host that is known to exist.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Maximum time of a job of a second or two when a route is cut. The cut is known within 5 s, and the job
 /// must end at most 10 s later.
@@ -70,7 +70,7 @@ impl<'a> Hosts<'a> {
         self.network.cut(other, one);
         let door = self.network.on(other, || TcpListener::bind("0.0.0.0:0").unwrap());
         let target = SocketAddr::new(self.network.address(other), door.local_addr().unwrap().port());
-        let reached = self.network.on(one, || TcpStream::connect_timeout(&target, CONNECT_PATIENCE).is_ok());
+        let reached = self.network.on(one, || TcpStream::connect_timeout(&target, CONNECT_TIMEOUT).is_ok());
         assert!(!reached, "host {one} still reaches host {other}");
     }
 

@@ -5,7 +5,7 @@
 //! lying worker; to a master it is a worker that has joined.
 
 use crate::support::standing::Standing;
-use crate::support::{PATIENCE, Sandbox};
+use crate::support::{Sandbox, TIMEOUT};
 use bytes::Bytes;
 use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill::worker::codec;
@@ -127,13 +127,13 @@ impl Line {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+        tokio::time::timeout(TIMEOUT, heard).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
     }
 
     /// Waits until the other side has closed the connection.
     async fn closed(mut self, what: &str) {
         let heard = async { while let Ok(Some(_)) = self.reader.next::<MasterFrame>().await {} };
-        tokio::time::timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
+        tokio::time::timeout(TIMEOUT, heard).await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
     }
 }
 
@@ -323,7 +323,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
         let join = sandbox.write_private("join", &**line.to_text());
         let flags = ["worker", "--workers", "1", "--slots", "1", "--memory", "64MiB", "--join", &join];
         let worker = sandbox.gristmill(flags).start();
-        let mut victim = Line::of(tokio::time::timeout(PATIENCE, joining.recv()).await.unwrap().unwrap());
+        let mut victim = Line::of(tokio::time::timeout(TIMEOUT, joining.recv()).await.unwrap().unwrap());
         let pid = victim.hear("a hello", |frame| match frame {
             WorkerFrame::Hello(hello) => Some(hello.pid),
             _ => None,

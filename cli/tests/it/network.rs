@@ -18,7 +18,7 @@ const SECOND_WORKER: u8 = 3;
 const SUBMITTER: u8 = 4;
 
 /// Timeout of a scanned port.
-const SCAN_PATIENCE: Duration = Duration::from_secs(5);
+const SCAN_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn possible(what: &str) -> bool {
     is_root(what) && tool("ip", what) && tool("unshare", what)
@@ -237,7 +237,7 @@ fn between_hosts_everything_is_encrypted_by_default() {
         let answer = lan.network.on(SUBMITTER, || {
             use std::io::{Read, Write};
             let mut stream = TcpStream::connect(door).unwrap();
-            stream.set_read_timeout(Some(SCAN_PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(SCAN_TIMEOUT)).unwrap();
             stream.write_all(b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
             let mut answer = Vec::new();
             // It may close or reset the connection.
@@ -395,7 +395,7 @@ fn port_scan_of_a_run_from_another_host_finds_nothing() {
     let target = network.address(victim);
     let open: Vec<u16> = network.on(stranger, || {
         let is_open =
-            |port: &u16| TcpStream::connect_timeout(&SocketAddr::new(target, *port), SCAN_PATIENCE).is_ok();
+            |port: &u16| TcpStream::connect_timeout(&SocketAddr::new(target, *port), SCAN_TIMEOUT).is_ok();
         (1..=u16::MAX).filter(is_open).collect()
     });
     assert_eq!(open, [bait.local_addr().unwrap().port()]);

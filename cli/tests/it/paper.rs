@@ -11,7 +11,7 @@ use std::time::Duration;
 const QUICKEST: &str = "pairs";
 
 /// Experiments take a while in a build without optimisation.
-const EXPERIMENT_PATIENCE: Duration = Duration::from_secs(120);
+const EXPERIMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// All files below a directory, by their relative paths.
 fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
@@ -93,7 +93,7 @@ const EXACT: [(&str, &str); 4] =
 fn every_paper_comes_out_with_its_figures_and_exact_numbers_agree() {
     let sandbox = Sandbox::new();
     let arguments = ["paper", "all", "--quick", "--out", "out"];
-    sandbox.gristmill(arguments).start().finish_within(2 * EXPERIMENT_PATIENCE).expect_code(0);
+    sandbox.gristmill(arguments).start().finish_within(2 * EXPERIMENT_TIMEOUT).expect_code(0);
     let results = fs::read_to_string(sandbox.path("out/results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_str(&results).unwrap();
     let papers = results["papers"].as_array().unwrap();
@@ -122,7 +122,7 @@ fn same_seed_gives_the_same_bytes_but_for_the_circumstances() {
     let sandbox = Sandbox::new();
     let runs = ["one", "other"].map(|out| {
         let arguments = ["paper", QUICKEST, "--quick", "--seed", "7", "--out", out];
-        let finished = sandbox.gristmill(arguments).start().finish_within(EXPERIMENT_PATIENCE).expect_code(0);
+        let finished = sandbox.gristmill(arguments).start().finish_within(EXPERIMENT_TIMEOUT).expect_code(0);
         assert!(finished.stdout_text().contains(QUICKEST));
         files(&sandbox.path(out))
     });

@@ -3,7 +3,7 @@
 
 use crate::support::sandbox::{Finished, PROGRAM};
 use crate::support::standing::Standing;
-use crate::support::{PATIENCE, Sandbox, process};
+use crate::support::{Sandbox, TIMEOUT, process};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ impl Hosts {
     fn gristmill(&self, words: &[&str]) -> Finished {
         let path = format!("{}:{}", self.sandbox.text("bin"), std::env::var("PATH").unwrap());
         let invocation = self.sandbox.gristmill(words).env("PATH", path);
-        invocation.env("HOMES", self.sandbox.path("homes")).start().finish_within(PATIENCE)
+        invocation.env("HOMES", self.sandbox.path("homes")).start().finish_within(TIMEOUT)
     }
 
     fn up(&self, further: &[&str]) -> Finished {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 pub const SHAPES: [(u32, u32); 4] = [(1, 1), (3, 1), (1, 4), (3, 4)];
 
 /// Timeout of a wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns a random generator whose seed is printed if the test fails.
 pub fn random(seed: u64) -> ChaCha8Rng {
@@ -68,9 +68,9 @@ impl Stage {
 
     /// Waits until a condition is true.
     pub fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !is_so() {
-            assert!(Instant::now() < end, "waited {PATIENCE:?} for: {what}");
+            assert!(Instant::now() < end, "waited {TIMEOUT:?} for: {what}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

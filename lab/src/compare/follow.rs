@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Timeout for the workers of a fresh cluster to join, in addition to a share for each.
-const JOIN_PATIENCE: Duration = Duration::from_secs(20);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Additional timeout for each worker.
-const JOIN_PATIENCE_PER_WORKER: Duration = Duration::from_millis(200);
+const JOIN_TIMEOUT_PER_WORKER: Duration = Duration::from_millis(200);
 
 /// Time from the end of all planning to the first arrival.
 const LEAD: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ const LEAD: Duration = Duration::from_millis(20);
 const UNREAD_MAX: usize = 200;
 
 /// Timeout for cancelled jobs to end.
-const END_PATIENCE: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the seconds that this machine's cores have been busy since boot, and the seconds available.
 /// `None` where the system does not report them.
@@ -47,7 +47,7 @@ pub(super) fn processors() -> Option<(f64, f64)> {
 
 /// Waits until this many workers have joined.
 pub(super) async fn joined(client: &AsyncClient, workers: u32) -> Result<MasterStatus, CompareError> {
-    let patience = JOIN_PATIENCE + JOIN_PATIENCE_PER_WORKER * workers;
+    let patience = JOIN_TIMEOUT + JOIN_TIMEOUT_PER_WORKER * workers;
     let joined = client.await_workers(workers, patience).await;
     joined.map_err(CompareError::client("wait for the workers"))?.ok_or(CompareError::Missing { workers })
 }
@@ -121,5 +121,5 @@ pub(super) async fn cancel_all(client: &AsyncClient) {
         let _ = client.cancel(job.job).await;
     }
     // The estimator's knowledge is restored only after all jobs have ended.
-    let _ = timeout(END_PATIENCE, all_ended(client)).await;
+    let _ = timeout(END_TIMEOUT, all_ended(client)).await;
 }

@@ -21,7 +21,7 @@ use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::agent::check::{
-    CHECK_PATIENCE, CHECK_ROUTE, CheckRequest, WorkerCheck, try_way, wall_ms,
+    CHECK_ROUTE, CHECK_TIMEOUT, CheckRequest, WorkerCheck, try_way, wall_ms,
 };
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::{Input, Job};
@@ -97,7 +97,7 @@ impl AsyncClient {
             plaintext: master.plaintext,
             interrupted: None,
             permissions: Permissions::default(),
-            patience: fault::span("client.patience", finding_again::PATIENCE),
+            patience: fault::span("client.patience", finding_again::TIMEOUT),
             said: None,
             ships: false,
         }
@@ -859,7 +859,7 @@ pub struct HeardCheck {
     pub heard_wall_ms: u64,
 }
 
-/// Requests a check of one worker, with a timeout of [`CHECK_PATIENCE`].
+/// Requests a check of one worker, with a timeout of [`CHECK_TIMEOUT`].
 async fn check_worker(
     pool: &Pool,
     endpoint: &Endpoint,
@@ -872,8 +872,8 @@ async fn check_worker(
         answer.body_mut().collect(ANSWER_BYTES_MAX).await
     };
     let late =
-        |_| HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Head, limit: CHECK_PATIENCE };
-    let body = timeout(CHECK_PATIENCE, asked).await.map_err(late)??;
+        |_| HttpError::Timeout { peer: endpoint.to_string(), phase: Phase::Head, limit: CHECK_TIMEOUT };
+    let body = timeout(CHECK_TIMEOUT, asked).await.map_err(late)??;
     serde_json::from_slice(&body).map_err(|source| HttpError::Status {
         peer: endpoint.to_string(),
         method: Method::POST,

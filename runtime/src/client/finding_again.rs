@@ -9,7 +9,7 @@ use hyper::Method;
 use std::time::{Duration, Instant};
 
 /// Time for which a client looks for a master that is gone, or for its successor.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Pause between two tries: the first one, which doubles, and the longest.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -16,7 +16,7 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 const PARTS_MAX: usize = 1 << 25;
 
 /// Time after the last line within which the stream must end.
-const LAST_LINE_PATIENCE: Duration = Duration::from_millis(100);
+const LAST_LINE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Stream of status lines.
 pub(super) struct Lines<'a> {
@@ -36,7 +36,7 @@ impl<'a> Lines<'a> {
     pub(super) async fn end(&mut self) {
         // A failure here only costs the next request a new connection.
         let rest = async { while matches!(self.answer.chunk().await, Ok(Some(_))) {} };
-        let _ = tokio::time::timeout(LAST_LINE_PATIENCE, rest).await;
+        let _ = tokio::time::timeout(LAST_LINE_TIMEOUT, rest).await;
     }
 
     pub(super) async fn next(&mut self) -> Result<JobStatus, ClientError> {

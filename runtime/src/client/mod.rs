@@ -34,8 +34,8 @@ pub use result::ResultError;
 pub use rounds::{Earlier, ROUNDS, ResumeError, RoundReport, RoundsCall};
 
 /// Time to wait for a new cluster's workers, and additional time for each: with few cores, many processes start slowly.
-const JOIN_PATIENCE: Duration = Duration::from_secs(1);
-const JOIN_PATIENCE_EACH: Duration = Duration::from_millis(20);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
+const JOIN_TIMEOUT_EACH: Duration = Duration::from_millis(20);
 
 fn resume(source: ResumeError) -> ClientError {
     ClientError::Resume { source: Box::new(source) }
@@ -152,7 +152,7 @@ impl Client {
 
     /// Waits a short time for a new cluster's workers: a job planned too early would count too few slots.
     pub fn wait_for_workers(&self, workers: u32) {
-        let patience = JOIN_PATIENCE + JOIN_PATIENCE_EACH * workers;
+        let patience = JOIN_TIMEOUT + JOIN_TIMEOUT_EACH * workers;
         // A master that does not respond is noticed by the next request.
         let _ = self.block_on(self.core.await_workers(workers, patience));
     }

@@ -25,7 +25,7 @@ use tokio::process::Command;
 use tokio::process::{Child, ChildStdin};
 
 /// Time for children to end by themselves before they are killed.
-const END_PATIENCE: Duration = Duration::from_secs(3);
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Written to a child before its pipe is closed. A killed parent writes nothing.
 const FAREWELL: &[u8] = b"end\n";
@@ -302,7 +302,7 @@ pub(super) async fn end(child: &mut Child, stdin: Option<ChildStdin>) {
         let _ = stdin.write_all(FAREWELL).await;
         let _ = stdin.flush().await;
     }
-    if tokio::time::timeout(END_PATIENCE, child.wait()).await.is_err() {
+    if tokio::time::timeout(END_TIMEOUT, child.wait()).await.is_err() {
         let _ = child.kill().await;
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Time for a killed process to end: until then it holds its directories.
-const DYING_PATIENCE: Duration = Duration::from_secs(2);
+const DYING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Pause between two checks of that.
 const DYING_PAUSE: Duration = Duration::from_millis(5);
@@ -59,7 +59,7 @@ pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::FolderLock>, orpha
             scratch::sweep_folder(parent);
             parent.exists()
         });
-        if left.is_empty() || DYING_PATIENCE < began.elapsed() {
+        if left.is_empty() || DYING_TIMEOUT < began.elapsed() {
             return;
         }
         std::thread::sleep(DYING_PAUSE);

@@ -45,7 +45,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Time for the master to report its port.
-const START_PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Size and settings of an embedded cluster.
 #[derive(Clone, Debug)]
@@ -180,7 +180,7 @@ impl Cluster {
         let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
         // They start in parallel with the master, because their start takes much of a short job's time.
         let launched = config.workers.launch()?;
-        let ready = tokio::time::timeout(START_PATIENCE, child::first_line(&mut child)).await;
+        let ready = tokio::time::timeout(START_TIMEOUT, child::first_line(&mut child)).await;
         let Some(ready) = ready.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(failed)?
         else {
             let code = child.wait().await.map_err(failed)?.code();

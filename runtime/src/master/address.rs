@@ -8,7 +8,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 /// Timeout of a look-up of a peer's host name.
-const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Endpoint of a peer whose connection came from this address. An endpoint without a host gets that address.
 ///
@@ -48,7 +48,7 @@ async fn is_at(endpoint: &Endpoint, peer: IpAddr) -> bool {
         return is_it(address);
     }
     let look_up = tokio::net::lookup_host((endpoint.host.as_str(), endpoint.port));
-    match tokio::time::timeout(LOOK_UP_PATIENCE, look_up).await {
+    match tokio::time::timeout(LOOK_UP_TIMEOUT, look_up).await {
         Ok(Ok(mut found)) => found.any(|address| is_it(address.ip())),
         Ok(Err(_)) | Err(_) => false,
     }

@@ -26,13 +26,13 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 const SILENCE_SUSPECT: Duration = Duration::from_secs(2);
 
 /// Time for which a recoverable master waits for the client of an attached job after its connection has broken.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(60);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The same for a client that reached this master without a network. If it lives, it is back at once.
-const LOCAL_CLIENT_PATIENCE: Duration = Duration::from_millis(1500);
+const LOCAL_CLIENT_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Time for which the loss of a worker waits for the report of the process that started it.
-const END_PATIENCE: Duration = Duration::from_millis(300);
+const END_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Number of outputs closed at once. Each takes a few file descriptors out of those not reserved for connections.
 const CLOSERS_MAX: usize = 6;
@@ -82,7 +82,7 @@ impl Master {
         base: Time,
     ) -> Self {
         // Clients of an earlier master.
-        let patience = span_of(fault::span("master.client", CLIENT_PATIENCE));
+        let patience = span_of(fault::span("master.client", CLIENT_TIMEOUT));
         let attended = state.attended();
         let clients_away =
             attended.into_iter().map(|job| (job, state.client_away(base, job) + patience)).collect();
@@ -268,8 +268,8 @@ impl Master {
         self.leases.remove(&job);
         let patience = match self.state.client_returns(job) {
             None => return self.state.client_lost(job),
-            Some(ClientWay::Local) => LOCAL_CLIENT_PATIENCE,
-            Some(ClientWay::Network) => CLIENT_PATIENCE,
+            Some(ClientWay::Local) => LOCAL_CLIENT_TIMEOUT,
+            Some(ClientWay::Network) => CLIENT_TIMEOUT,
         };
         self.clients_away.insert(job, self.state.client_away(now, job) + span_of(patience));
     }
@@ -392,7 +392,7 @@ impl Master {
         match self.ended.remove(&worker) {
             Some(end) => self.state.lost(now, worker, Some(&end)),
             None if !goodbye => {
-                self.gone.insert(worker, Instant::now() + END_PATIENCE);
+                self.gone.insert(worker, Instant::now() + END_TIMEOUT);
             }
             None => self.state.left(now, worker),
         }

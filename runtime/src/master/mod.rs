@@ -59,7 +59,7 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 const SECOND_SIGNAL_MAX: Duration = Duration::from_secs(1);
 
 /// Time for workers and clients to receive the master's end, and to confirm it.
-const END_PATIENCE_ALL: Duration = Duration::from_secs(5);
+const END_TIMEOUT_ALL: Duration = Duration::from_secs(5);
 
 /// Time for which a client may stop reading and keep its attached job: it may be suspended, or its machine asleep. It
 /// is about as long as the operating system itself tries to reach a silent machine. A client whose process ends is
@@ -166,7 +166,7 @@ impl PreparedMaster {
             let _ = serving.await;
             let _ = all_left.recv().await;
         };
-        let _ = tokio::time::timeout(END_PATIENCE_ALL, left).await;
+        let _ = tokio::time::timeout(END_TIMEOUT_ALL, left).await;
         // No task writes there any more. A live client abandons the output of its own job too; twice does no harm.
         for output in unfinished {
             output.abandon();

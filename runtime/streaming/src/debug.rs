@@ -18,7 +18,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Timeout of the command.
-const DEBUG_PATIENCE: Duration = Duration::from_secs(20);
+const DEBUG_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Maximum number of last bytes of its output that are kept.
 const DEBUG_BYTES_MAX: usize = 4 << 10;
@@ -79,7 +79,7 @@ fn attempt(job: &StreamingJob, words: &[String], failure: &Failure<'_>) -> io::R
     });
     let readers: io::Result<Vec<_>> = readers.collect();
     drop(tell);
-    let until = std::time::Instant::now() + DEBUG_PATIENCE;
+    let until = std::time::Instant::now() + DEBUG_TIMEOUT;
     let mut said = Vec::new();
     let ended = loop {
         match told.recv_timeout(until.saturating_duration_since(std::time::Instant::now())) {
@@ -97,7 +97,7 @@ fn attempt(job: &StreamingJob, words: &[String], failure: &Failure<'_>) -> io::R
     readers?;
     let mut said = String::from_utf8_lossy(&said).trim_end().to_owned();
     if !ended {
-        let _ = write!(said, "\n`{}` was killed after {} s", words.join(" "), DEBUG_PATIENCE.as_secs());
+        let _ = write!(said, "\n`{}` was killed after {} s", words.join(" "), DEBUG_TIMEOUT.as_secs());
     }
     Ok(said)
 }

@@ -56,7 +56,7 @@ const LINE_BYTES_MAX: usize = 256 << 20;
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Timeout for the output of a command after its exit: a process that it started may hold the pipe open.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Property of a job whose commands must report their end.
 const END_MARK_PROPERTY: &str = "gristmill.streaming.end.mark";
@@ -352,7 +352,7 @@ impl TaskCommand {
 
     /// True if it exited long enough ago that all its output has arrived.
     fn is_drained(&self) -> bool {
-        self.exited_at.is_some_and(|at| DRAIN_PATIENCE < at.elapsed())
+        self.exited_at.is_some_and(|at| DRAIN_TIMEOUT < at.elapsed())
     }
 
     /// Waits for the command and handles its output, or checks if the attempt is cancelled.

@@ -23,11 +23,11 @@ pub const CHECK_ROUTE: &str = "/check";
 const PEERS_MAX: usize = 4096;
 
 /// Timeout for a connection to a peer, and again for its response to a greeting.
-pub(crate) const WAY_PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const WAY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Timeout for the report of a worker that has responded to a greeting. Meanwhile it tests its own
-/// routes, all at once, which takes at most twice [`WAY_PATIENCE`].
-pub const CHECK_PATIENCE: Duration = Duration::from_secs(8);
+/// routes, all at once, which takes at most twice [`WAY_TIMEOUT`].
+pub const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Prefix of the names of probes.
 pub const PROBE: &str = ".gristmill-doctor-";
@@ -150,6 +150,6 @@ pub(super) async fn answer_check(
 /// The worker cannot be connected to, or does not respond in time; then the phase of `Timeout` shows the
 /// step reached.
 pub async fn try_way(peer: &Endpoint, plaintext: Plaintext) -> Result<(), HttpError> {
-    let timeouts = Timeouts { connect: WAY_PATIENCE, head: WAY_PATIENCE, ..Timeouts::default() };
+    let timeouts = Timeouts { connect: WAY_TIMEOUT, head: WAY_TIMEOUT, ..Timeouts::default() };
     Connection::open(peer, timeouts, plaintext).await?.await_any_answer().await
 }

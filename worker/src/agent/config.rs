@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Timeout for the greeting of the master.
-pub(super) const GREETING_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Default of [`WorkerConfig::master_silence_max`]. A master pings every worker twice a second, and no
 /// single task of it takes this long.

@@ -32,7 +32,7 @@ use crate::protocol::{FrameError, FrameReader, HELLO_BYTES_MAX, MasterFrame, Wor
 use crate::settings::WorkerSettings;
 use crate::shuffle::store::Store;
 use auth::serve_shuffle;
-use config::GREETING_PATIENCE;
+use config::GREETING_TIMEOUT;
 use connect::{introduction, join};
 use control::{Agent, JoinedWorker};
 use frames::{read_frames, write_frames};
@@ -45,7 +45,7 @@ pub use config::{
     JobSource, LEAVE_MAX, MASTER_SILENCE_MAX, RunnerStarter, WorkerConfig, WorkerError, WorkerExit,
 };
 pub use end_requests::EndRequests;
-pub use rejoin::ORPHAN_PATIENCE;
+pub use rejoin::ORPHAN_TIMEOUT;
 
 /// Runs a worker until its master or `requests` end it.
 ///
@@ -86,7 +86,7 @@ pub async fn run(
     })?;
     let _ = frames.send(first);
     let written = tokio::spawn(write_frames(writer, to_write));
-    let greeting = tokio::time::timeout(GREETING_PATIENCE, reader.next()).await.unwrap_or(Ok(None));
+    let greeting = tokio::time::timeout(GREETING_TIMEOUT, reader.next()).await.unwrap_or(Ok(None));
     let master = config.master.clone();
     let (worker, heartbeat_ms, session) = match greeting {
         Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms, list_key, session })) => {

@@ -1,6 +1,6 @@
 //! Reconnects a worker that has lost its master to the master's successor.
 
-use super::config::{GREETING_PATIENCE, WorkerConfig};
+use super::config::{GREETING_TIMEOUT, WorkerConfig};
 use super::frames::{read_frames, write_frames};
 use crate::fault;
 use crate::http::{Connection, Duplex, Endpoint, HttpError, Plaintext, Timeouts, Token};
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// Time that a worker waits for a lost master, with all its outputs.
-pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(600);
+pub const ORPHAN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Pauses between two attempts: the first, which doubles, and the maximum.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -110,7 +110,7 @@ impl MasterDoor {
     }
 
     async fn find(&self, hello: &Hello) -> Option<Returned> {
-        let (began, patience) = (Instant::now(), fault::span("worker.orphaned", ORPHAN_PATIENCE));
+        let (began, patience) = (Instant::now(), fault::span("worker.orphaned", ORPHAN_TIMEOUT));
         let mut pause = PAUSE;
         while began.elapsed() < patience {
             match self.try_once(hello).await {
@@ -147,7 +147,7 @@ impl MasterDoor {
         let (frames, to_write) = unbounded_channel();
         let _ = frames.send(first);
         let written = tokio::spawn(write_frames(writer, to_write));
-        let greeting = tokio::time::timeout(GREETING_PATIENCE, reader.next()).await;
+        let greeting = tokio::time::timeout(GREETING_TIMEOUT, reader.next()).await;
         match greeting {
             Ok(Ok(Some(MasterFrame::Welcome { session, .. }))) if !is_outdated(hello, session) => {
                 Tried::Welcome(Returned { frames, incoming: read_frames(reader), written, session })

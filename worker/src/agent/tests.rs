@@ -29,7 +29,7 @@ const WORKER: WorkerId = WorkerId(3);
 const PARTITIONS: u32 = 2;
 const KEYS: u32 = 60;
 /// Timeout, longer than anything in these tests takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Blocks reducers at each group until they are released.
 struct Gate {
@@ -150,9 +150,9 @@ impl TestMaster {
             },
             host: "here".into(),
             build: "this".into(),
-            join_patience: PATIENCE,
-            master_silence_max: PATIENCE,
-            leave_max: PATIENCE,
+            join_patience: TIMEOUT,
+            master_silence_max: TIMEOUT,
+            leave_max: TIMEOUT,
             fetch: FetchLimits::default(),
             capture: None,
             runners: None,
@@ -222,7 +222,7 @@ impl TestMaster {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, hearing).await.unwrap_or_else(|_| panic!("never heard of {what}"))
+        tokio::time::timeout(TIMEOUT, hearing).await.unwrap_or_else(|_| panic!("never heard of {what}"))
     }
 
     /// Waits until the worker has executed all orders so far.
@@ -457,7 +457,7 @@ async fn goes_on_at_another_worker(compression: Compression) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, gone).await.expect("the file goes with the job");
+    tokio::time::timeout(TIMEOUT, gone).await.expect("the file goes with the job");
 }
 
 #[tokio::test]

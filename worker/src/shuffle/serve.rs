@@ -26,12 +26,12 @@ const CHUNK_BYTES: usize = 512 << 10;
 const CHUNKS_AHEAD: usize = 2;
 
 /// Maximum chunks in memory over all responses of this process, for any number of receivers, as long as these read
-/// them. See [`PERMIT_PATIENCE`] for those that do not.
+/// them. See [`PERMIT_TIMEOUT`] for those that do not.
 const CHUNKS_WANTED: usize = 8;
 
 /// Time after which a response continues without a permit: stalled receivers must not delay all others until their
 /// connections are closed. The memory is then [`CHUNKS_AHEAD`] plus one chunk for each response.
-const PERMIT_PATIENCE: Duration = Duration::from_millis(500);
+const PERMIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Permits to create a chunk; each is held until its chunk is sent.
 static CHUNKS: Semaphore = Semaphore::const_new(CHUNKS_WANTED);
@@ -48,7 +48,7 @@ impl AsRef<[u8]> for Chunk {
 }
 
 async fn permit() -> Option<SemaphorePermit<'static>> {
-    tokio::time::timeout(PERMIT_PATIENCE, CHUNKS.acquire()).await.ok()?.ok()
+    tokio::time::timeout(PERMIT_TIMEOUT, CHUNKS.acquire()).await.ok()?.ok()
 }
 
 /// Handles `POST /shuffle/JOB`.

@@ -54,7 +54,7 @@ rows! {
 }
 
 /// Time that a process may take to look at its clock after the end of a job.
-const MEETING_PATIENCE: Duration = Duration::from_secs(3);
+const MEETING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Error number of a device error.
 const EIO: u32 = 5;
@@ -142,7 +142,7 @@ fn fail_write<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 /// Returns true if a lasting token was met by now or is met within a moment; removes both files.
 fn was_met(token: &Path) -> bool {
     let hit = token.with_added_extension("hit");
-    let met = comes_within(MEETING_PATIENCE, || hit.exists());
+    let met = comes_within(MEETING_TIMEOUT, || hit.exists());
     fs::remove_file(token).unwrap();
     met && fs::remove_file(hit).is_ok()
 }

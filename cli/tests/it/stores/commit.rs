@@ -3,7 +3,7 @@
 
 use super::server::{Deed, Rule, StoreServer, kill_all};
 use super::{assert_whole_and_alone, command, part_names, run, success, whole};
-use crate::support::sandbox::ORPHAN_PATIENCE;
+use crate::support::sandbox::ORPHAN_TIMEOUT;
 use crate::support::{Sandbox, until};
 use hyper::Method;
 
@@ -55,7 +55,7 @@ fn output_is_whole_or_absent_whichever_step_of_the_commit_its_processes_are_kill
         kill_all(&sandbox);
         running.kill();
         sandbox.go_on(place);
-        sandbox.await_nothing_left_but_temporary(ORPHAN_PATIENCE);
+        sandbox.await_nothing_left_but_temporary(ORPHAN_TIMEOUT);
         assert_eq!(success(&server, "out").is_some(), complete, "killed at {place}");
         if complete {
             assert!(sorted(&whole(&server, "out")) == EXPECTED, "killed at {place}");
@@ -80,7 +80,7 @@ fn output_is_whole_or_absent_whichever_step_of_the_commit_only_its_submitter_is_
         running.kill();
         sandbox.go_on(place);
         // Its master notices, and abandons or leaves the output.
-        sandbox.await_nothing_left(ORPHAN_PATIENCE);
+        sandbox.await_nothing_left(ORPHAN_TIMEOUT);
         assert_eq!(success(&server, "out").is_some(), complete, "killed at {place}");
         if complete {
             assert!(sorted(&whole(&server, "out")) == EXPECTED, "killed at {place}");
@@ -103,7 +103,7 @@ fn output_that_replaces_another_is_the_old_or_the_new_one_at_each_step() {
         kill_all(&sandbox);
         running.kill();
         sandbox.go_on(place);
-        sandbox.await_nothing_left_but_temporary(ORPHAN_PATIENCE);
+        sandbox.await_nothing_left_but_temporary(ORPHAN_TIMEOUT);
         let expected: &[u8] = if is_new { EXPECTED } else { b"old\t1\n" };
         assert!(sorted(&whole(&server, "out")) == expected, "killed at {place}");
         runs_well_again(&sandbox, &server, &["--overwrite"]);
@@ -233,7 +233,7 @@ fn finished_output_stays_when_the_one_who_takes_its_claim_over_cannot_see_at_onc
     kill_all(&sandbox);
     running.kill();
     sandbox.go_on("store.complete");
-    sandbox.await_nothing_left_but_temporary(ORPHAN_PATIENCE);
+    sandbox.await_nothing_left_but_temporary(ORPHAN_TIMEOUT);
     let deed = Deed::refuse(403, "AccessDenied");
     let refused = server.rule(Rule::once(Method::GET, "/out/_SUCCESS", deed));
     run(&sandbox, &server, job(&server)).expect_code(3);

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Timeout for a response.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A response.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub fn request_with(
     body: &[u8],
 ) -> Answer {
     let mut stream = TcpStream::connect(to).unwrap();
-    stream.set_read_timeout(Some(ANSWER_PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
     let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
     if !body.is_empty() {
         text.push_str(&format!("Content-Length: {}\r\n", body.len()));
@@ -61,7 +61,7 @@ pub fn request_with(
             got => answer.extend_from_slice(&chunk[..got]),
         }
         // A response without end is an error.
-        assert!(start.elapsed() < ANSWER_PATIENCE, "{method} {path} was answered without end");
+        assert!(start.elapsed() < ANSWER_TIMEOUT, "{method} {path} was answered without end");
     }
     let head_end = answer.windows(4).position(|four| four == b"\r\n\r\n");
     let head_end = head_end.unwrap_or_else(|| panic!("{method} {path}: no head in {answer:?}"));

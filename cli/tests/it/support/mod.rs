@@ -18,7 +18,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Timeout for any single condition. It is far more than needed, so that a busy machine fails no test.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Pause between two checks of a condition.
 const LOOK_PAUSE: Duration = Duration::from_millis(2);
@@ -47,9 +47,9 @@ pub fn comes_within(limit: Duration, look: impl Fn() -> bool) -> bool {
     true
 }
 
-/// As [`until_within`] with [`PATIENCE`].
+/// As [`until_within`] with [`TIMEOUT`].
 pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    until_within(what, PATIENCE, look)
+    until_within(what, TIMEOUT, look)
 }
 
 /// Reports on stderr that a test, or part of one, did not run. The harness captures `eprintln`, but not this,

@@ -5,7 +5,7 @@
 //! port is open) and its `TMPDIR` must be empty.
 
 use super::process::{self, Process};
-use super::{PATIENCE, until};
+use super::{TIMEOUT, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time that processes may take to notice that their parent was killed, and to clean up.
-pub const ORPHAN_PATIENCE: Duration = Duration::from_secs(10);
+pub const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Name of the variable that marks processes. User code inherits variables with this prefix.
 const MARK: &str = "LC_TEST_MARK";
@@ -309,7 +309,7 @@ impl Running {
 
     /// Waits for its end. On a timeout, everything in the sandbox is killed and the test fails.
     pub fn finish(self) -> Finished {
-        self.finish_within(PATIENCE)
+        self.finish_within(TIMEOUT)
     }
 
     /// As [`Running::finish`] with another limit.

@@ -1,7 +1,7 @@
 //! A master and workers that were started separately and keep running, as opposed to those of `run`.
 
 use super::sandbox::{Running, Sandbox};
-use super::{PATIENCE, until, until_within};
+use super::{TIMEOUT, until, until_within};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -135,7 +135,7 @@ pub fn start_worker(sandbox: &Sandbox) -> Running {
 
 /// Waits until a master has reported where its join line is.
 pub fn await_join_line(master: &Running) -> JoinLine {
-    await_join_line_within(master, PATIENCE)
+    await_join_line_within(master, TIMEOUT)
 }
 
 /// The same for a master that may take long to read its predecessor's state.

@@ -18,14 +18,14 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Time limit for sending the last frames to a lost worker.
-const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(1);
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time for a worker to close its end after the master has closed its own. Until then its host may have to receive lost
 /// packets again, several times.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit for the handshake of a connection.
-const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Number of batches of frames of one worker that wait to be entered and settled.
 const BATCHES_AHEAD: usize = 2;
@@ -40,7 +40,7 @@ const TOKEN_CHECK_PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let (reader, mut writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
-    let greeting = tokio::time::timeout(HELLO_PATIENCE, reader.next());
+    let greeting = tokio::time::timeout(HELLO_TIMEOUT, reader.next());
     let Ok(Ok(Some(WorkerFrame::Hello(hello)))) = greeting.await else {
         tracing::debug!(%peer, "a connection did not introduce itself as a worker");
         return;
@@ -65,7 +65,7 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
             let _ = writing.await;
         }
     };
-    tokio::join!(written, async { tokio::time::timeout(CLOSE_PATIENCE, heard_out).await.ok() });
+    tokio::join!(written, async { tokio::time::timeout(CLOSE_TIMEOUT, heard_out).await.ok() });
 }
 
 /// Admits a worker, or sends it the reason for its rejection. Returns its number and that of the connection.
@@ -189,7 +189,7 @@ async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut Unbou
             while !frames.is_closed() {
                 tokio::time::sleep(HEARTBEAT).await;
             }
-            tokio::time::sleep(LAST_WORDS_PATIENCE).await;
+            tokio::time::sleep(LAST_WORDS_TIMEOUT).await;
         };
         tokio::select! {
             biased;
@@ -197,7 +197,7 @@ async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut Unbou
             () = given_up => return,
         }
     }
-    let _ = tokio::time::timeout(LAST_WORDS_PATIENCE, writer.shutdown()).await;
+    let _ = tokio::time::timeout(LAST_WORDS_TIMEOUT, writer.shutdown()).await;
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ async fn connection_stays_until_the_worker_has_heard_the_last_word_or_its_time_i
             drop(worker);
         }
         attended.await.unwrap();
-        let expected = if hears { Duration::ZERO } else { CLOSE_PATIENCE };
+        let expected = if hears { Duration::ZERO } else { CLOSE_TIMEOUT };
         assert_eq!(begun.elapsed(), expected, "hears: {hears}");
     }
 }

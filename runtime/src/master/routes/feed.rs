@@ -12,7 +12,7 @@ use std::time::Duration;
 const LINE_PAUSE: Duration = Duration::from_millis(250);
 
 /// A reader that takes nothing for this long is gone.
-const READER_PATIENCE: Duration = Duration::from_secs(30);
+const READER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Streams changes without end. The stream breaks off when its token becomes invalid, or the master ends.
 pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
@@ -30,7 +30,7 @@ pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
             cursor = moved;
             let Ok(mut bytes) = serde_json::to_vec(&line) else { return };
             bytes.push(b'\n');
-            let sent = tokio::time::timeout(READER_PATIENCE, sender.send(bytes.into())).await;
+            let sent = tokio::time::timeout(READER_TIMEOUT, sender.send(bytes.into())).await;
             if !matches!(sent, Ok(Ok(()))) {
                 return;
             }

@@ -15,7 +15,7 @@ const HEALTH_PATH: &str = "/healthz";
 /// Succeeds if the master responds.
 const READY_PATH: &str = "/readyz";
 /// A master that takes longer to read its state is not ready.
-const READY_PATIENCE: Duration = Duration::from_secs(1);
+const READY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// True if the request is public: the response holds no data.
 pub(in crate::master) fn is_open(method: &Method, path: &str) -> bool {
@@ -27,7 +27,7 @@ pub(super) async fn respond(handle: &MasterHandle, method: &Method, path: &str) 
     match (method, path) {
         (&Method::GET, HEALTH_PATH) => Some(answer::status(StatusCode::NO_CONTENT)),
         (&Method::GET, READY_PATH) => {
-            let asked = tokio::time::timeout(READY_PATIENCE, handle.query(|_, _| ())).await;
+            let asked = tokio::time::timeout(READY_TIMEOUT, handle.query(|_, _| ())).await;
             let ready = matches!(asked, Ok(Some(())));
             Some(answer::status(if ready { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }))
         }

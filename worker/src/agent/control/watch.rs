@@ -1,7 +1,7 @@
 //! External monitoring of attempts: signs of life, output of user code, hanging attempts.
 
 use super::{Agent, LOG_CHUNK_BYTES_MAX, LOG_CHUNKS_MAX, RunningAttempt, Suspension};
-use crate::agent::slots::{ENGINE_PATIENCE, KILL_GRACE};
+use crate::agent::slots::{ENGINE_TIMEOUT, KILL_GRACE};
 use crate::machine;
 use crate::protocol::{AttemptProgress, AttemptReport, DiskRoom, FailureClass, Heartbeat, WorkerFrame};
 use crate::segment::SpillDirs;
@@ -110,7 +110,7 @@ impl Agent {
                 (running.seen, running.seen_at) = (seen, now);
             }
             let engine = running.progress.is_in_engine();
-            let limit = if engine { running.hang.max(ENGINE_PATIENCE) } else { running.hang };
+            let limit = if engine { running.hang.max(ENGINE_TIMEOUT) } else { running.hang };
             let hangs = limit < now - running.seen_at;
             let lingers = running.killed_at.is_some_and(|killed| KILL_GRACE < now - killed);
             if hangs || lingers {

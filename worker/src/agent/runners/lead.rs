@@ -10,7 +10,7 @@ use crate::agent::assignment::{Assignment, AttemptInput, Done, SlotSetting};
 use crate::agent::failed::Failed;
 use crate::agent::failed::failed as task_failed;
 use crate::agent::publish::{finish_part, make_built};
-use crate::agent::slots::ENGINE_PATIENCE;
+use crate::agent::slots::ENGINE_TIMEOUT;
 use crate::clean::message as clean;
 use crate::input::FilePath;
 use crate::protocol::{FailureClass, ShippedProgram};
@@ -151,7 +151,7 @@ impl LastMove {
         if STALL < now - std::mem::replace(&mut self.looked, now) {
             self.at = now;
         }
-        let limit = if self.seen.engine { hang.max(ENGINE_PATIENCE) } else { hang };
+        let limit = if self.seen.engine { hang.max(ENGINE_TIMEOUT) } else { hang };
         if now - self.at <= limit {
             return None;
         }

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Timeout for the other side to read a frame.
-const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -47,7 +47,7 @@ impl RunnerLink {
     }
 
     fn new(socket: UnixStream, limits: (usize, usize)) -> io::Result<Self> {
-        socket.set_write_timeout(Some(WRITE_PATIENCE))?;
+        socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
         Ok(Self { socket, buffer: Vec::new(), limits })
     }
 

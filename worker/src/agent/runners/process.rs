@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Timeout for the first message of a runner.
-const READY_PATIENCE: Duration = Duration::from_secs(30);
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of attempts, and pause between them, to run a program that was just written. It cannot
 /// be run while a process that another thread is starting still holds its file.
@@ -137,7 +137,7 @@ impl Runner {
         let protocol = loop {
             match self.link.hear::<RunnerWord>(LISTEN_TIME) {
                 Ok(Heard::Frame(RunnerWord::Ready { protocol })) => break protocol,
-                Ok(Heard::Nothing) if started.elapsed() < READY_PATIENCE => {}
+                Ok(Heard::Nothing) if started.elapsed() < READY_TIMEOUT => {}
                 _ => return Err(self.no_job_program()),
             }
         };

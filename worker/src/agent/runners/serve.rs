@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Timeout for another thread to finish sending before this process ends.
-const LAST_WORD_PATIENCE: Duration = Duration::from_secs(1);
+const LAST_WORD_TIMEOUT: Duration = Duration::from_secs(1);
 const LAST_WORD_PAUSE: Duration = Duration::from_millis(5);
 
 /// Route to the worker, for a thread that detects that this process cannot continue.
@@ -54,7 +54,7 @@ fn say_last(word: &RunnerWord) {
     let Some(speaker) = SPEAKER.get() else { return };
     let began = Instant::now();
     // A thread that panics while it sends holds the lock itself, and would wait forever.
-    while began.elapsed() < LAST_WORD_PATIENCE {
+    while began.elapsed() < LAST_WORD_TIMEOUT {
         if let Ok(mut speaker) = speaker.try_lock() {
             let _ = speaker.say(word);
             return;

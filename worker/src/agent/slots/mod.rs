@@ -117,7 +117,7 @@ impl Parking for LeaveSlot {
 
 /// Maximum time that the engine may sort, read or write without a sign of life: much longer than the
 /// largest buffer takes, and than a reliable disk stalls.
-pub(super) const ENGINE_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const ENGINE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Time that a killed attempt may take to end before its process is given up; longer than a transfer may
 /// stall.

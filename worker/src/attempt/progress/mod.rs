@@ -27,7 +27,7 @@ const PACED: u8 = 4;
 
 /// Time for which an attempt that has to stop waits for a boundary between groups, before it stops within one where
 /// user code checks for cancellation. Stopped at a boundary it can continue elsewhere, within a group only here.
-const BORDER_PATIENCE: Duration = Duration::from_millis(35);
+const BORDER_TIMEOUT: Duration = Duration::from_millis(35);
 
 /// Progress of an attempt, shared with its observers.
 #[derive(Debug, Default)]
@@ -149,7 +149,7 @@ impl Progress {
             return false;
         }
         self.keep_pace(true);
-        if signals & ASKED != 0 && self.hold.asked_for().is_some_and(|time| BORDER_PATIENCE <= time) {
+        if signals & ASKED != 0 && self.hold.asked_for().is_some_and(|time| BORDER_TIMEOUT <= time) {
             self.stop_here();
         }
         self.is_cancelled()

@@ -34,7 +34,7 @@ pub(crate) use error::RequestError;
 /// Time that a fetch waits for a connection, for the head of its response, and for the next bytes, which must arrive at
 /// least at [`RATE_BYTES_MIN`](crate::http::limits::RATE_BYTES_MIN). It is short because two consecutive failed fetches
 /// mark the route as cut, which should be known within 5 s; outputs can be fetched elsewhere.
-const FETCH_PATIENCE: Duration = Duration::from_secs(2);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Number of times that damaged segments are requested again at once, from a holder whose copy is intact.
 const RESENDS_MAX: u32 = 3;
@@ -46,8 +46,8 @@ const PACED_ANSWERS: u32 = 32;
 /// longer for their turn.
 pub(crate) fn timeouts(paced: Option<NonZeroU64>) -> Timeouts {
     let turns = paced.map_or(Duration::ZERO, |rate| PACED_ANSWERS * turn_time(rate));
-    let patience = FETCH_PATIENCE.max(turns);
-    Timeouts { connect: FETCH_PATIENCE, head: patience, stall: patience, steady: true }
+    let patience = FETCH_TIMEOUT.max(turns);
+    Timeouts { connect: FETCH_TIMEOUT, head: patience, stall: patience, steady: true }
 }
 
 /// Result of one map of a request.

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// Time without bytes after which a request gives up its turn: the other side would close its connection, since no data
 /// is read from it.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Message from a fetch to the task that paces all of them.
 enum PaceRequest {
@@ -41,10 +41,10 @@ impl InPace {
     pub fn start(bytes_per_second: NonZeroU64) -> Self {
         let (sender, receiver) = unbounded_channel();
         tokio::spawn(pace(bytes_per_second, receiver));
-        Self { requests: sender, chunk_bytes: chunk_bytes(bytes_per_second), patience: PATIENCE }
+        Self { requests: sender, chunk_bytes: chunk_bytes(bytes_per_second), patience: TIMEOUT }
     }
 
-    /// Sets the time after which requests give up their turn, instead of `PATIENCE`.
+    /// Sets the time after which requests give up their turn, instead of `TIMEOUT`.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
@@ -106,7 +106,7 @@ impl Drop for PacedStream {
     }
 }
 
-/// Error: other jobs left a request no bandwidth for `PATIENCE`, or its job was dropped.
+/// Error: other jobs left a request no bandwidth for `TIMEOUT`, or its job was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Preempted;
 

@@ -4,7 +4,7 @@ use super::bucket::TokenBucket;
 use super::lanes::{GRACE, PacedLanes};
 use super::*;
 use crate::protocol::{LaneOrder, LaneShare};
-use crate::shuffle::pace::incoming::PATIENCE;
+use crate::shuffle::pace::incoming::TIMEOUT;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Span;
 use proptest::prelude::*;
@@ -195,7 +195,7 @@ async fn fetch_gives_way_when_nothing_is_left_to_it() {
     pace.order(LaneOrder { only: true, ..LaneOrder::default() });
     let began = Instant::now();
     assert_eq!(pace.open(JobId(1), 1).pass(1).await, Err(Preempted));
-    assert_eq!(began.elapsed().as_secs(), PATIENCE.as_secs());
+    assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
 }
 
 #[tokio::test(start_paused = true)]

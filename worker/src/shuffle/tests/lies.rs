@@ -20,7 +20,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 /// Maximum time of a fetch from such a worker. Far more than needed, so that a busy machine fails no test.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts a worker that responds to each request by this script, and closes the connection when the script ends.
 fn liar(script: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + 'static) -> Endpoint {
@@ -103,7 +103,7 @@ impl Home {
     /// Fetches once, as a worker's control loop does. Every map of the request must have a result, or the plan panics.
     async fn fetch(&mut self) -> Vec<FetchOutcome> {
         let fetch = self.plan.next(Time(0)).unwrap();
-        let outcomes = tokio::time::timeout(PATIENCE, self.fetcher.fetch(&fetch, &key())).await.unwrap();
+        let outcomes = tokio::time::timeout(TIMEOUT, self.fetcher.fetch(&fetch, &key())).await.unwrap();
         for outcome in &outcomes {
             match outcome.error {
                 None => self.plan.arrived(fetch.id, outcome.map, outcome.bytes),

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Timeout for the return of a master. A debug build that has run jobs for an hour takes long to read its
 /// state.
-const RETURN_PATIENCE: Duration = Duration::from_secs(170);
+const RETURN_TIMEOUT: Duration = Duration::from_secs(170);
 
 /// Last byte of the first worker's address, 127.0.0.N.
 const FIRST_ADDRESS: u8 = 11;
@@ -153,7 +153,7 @@ impl<'a> Cluster<'a> {
     /// Starts a master in place of a killed one and waits until it listens.
     pub fn start_master(&self) {
         let successor = master(self.sandbox, self.fleet);
-        await_join_line_within(&successor, RETURN_PATIENCE);
+        await_join_line_within(&successor, RETURN_TIMEOUT);
         self.successor.replace(Some(successor));
     }
 

@@ -6,7 +6,7 @@ use std::net::TcpStream as Plain;
 use std::time::Instant;
 
 /// Timeout for bytes that must arrive.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Time to wait for bytes that must not arrive.
 const QUIET: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ fn echo() -> Link {
 
 fn connect(link: &Link) -> Plain {
     let stream = Plain::connect(link.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
@@ -71,7 +71,7 @@ fn held_bytes_arrive_when_the_rule_is_lifted() {
         assert_eq!(link.treated(), 1);
         assert_eq!(link.passed(Way::ToServer), if way == Way::ToServer { 0 } else { 4 });
         link.heal();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"held");
     }

@@ -2,7 +2,7 @@
 //! master, and judged.
 
 use super::super::cluster::Cluster;
-use super::JOB_PATIENCE;
+use super::JOB_TIMEOUT;
 use crate::support::data::Random;
 use crate::support::sandbox::Running;
 use crate::support::{Finished, Sandbox, oracle};
@@ -128,8 +128,8 @@ impl Flights {
     /// Advances each job as far as possible, and judges those that have ended.
     pub fn go_on(&mut self, sandbox: &Sandbox, has_master: bool) {
         for mut flight in std::mem::take(&mut self.flying) {
-            let late = JOB_PATIENCE < flight.started.elapsed();
-            assert!(!late, "a job has not ended within {JOB_PATIENCE:?}: {}", self.told_of(&flight));
+            let late = JOB_TIMEOUT < flight.started.elapsed();
+            assert!(!late, "a job has not ended within {JOB_TIMEOUT:?}: {}", self.told_of(&flight));
             match (flight.running.take(), &flight.job) {
                 (None, Some(job)) if has_master => {
                     flight.strikes = self.strikes;

@@ -49,10 +49,10 @@ const SAMPLE_PAUSE: Duration = Duration::from_millis(500);
 const REPORT_PAUSE: Duration = Duration::from_secs(60);
 
 /// Maximum extension of a soak in which no fault has had an effect.
-const MEETING_PATIENCE: Duration = Duration::from_secs(60);
+const MEETING_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum time of a job under permanent faults.
-const JOB_PATIENCE: Duration = Duration::from_secs(240);
+const JOB_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Memory that the master may gain for each ended job: it keeps the newest, up to 500,000 tasks.
 const KIB_OF_AN_ENDED_JOB: u64 = 24;
@@ -109,7 +109,7 @@ impl<'a> Soak<'a> {
     fn soak(&mut self, time: Duration) {
         let is_met = |nemesis: &Nemesis| nemesis.met() != 0;
         while self.start.elapsed() < time
-            || (!is_met(&self.nemesis) && self.start.elapsed() < time + MEETING_PATIENCE)
+            || (!is_met(&self.nemesis) && self.start.elapsed() < time + MEETING_TIMEOUT)
         {
             let (least, most) = PAUSE_MILLISECONDS;
             let pause = Duration::from_millis((least + self.draw.below(most - least)) as u64);
@@ -146,26 +146,26 @@ impl<'a> Soak<'a> {
 
     /// Ends all faults, and waits until every job has ended and left nothing.
     fn settle(&mut self) {
-        until_within("the end of all jobs and faults", JOB_PATIENCE, || {
+        until_within("the end of all jobs and faults", JOB_TIMEOUT, || {
             self.go_on(false);
             (self.flights.len() == 0 && self.nemesis.is_healed()).then_some(())
         });
         self.cluster.heal();
         self.cluster.standing.await_workers(WORKERS);
         let since = Instant::now();
-        until_within("whole outputs, or none", 2 * JOB_PATIENCE, || {
+        until_within("whole outputs, or none", 2 * JOB_TIMEOUT, || {
             let jobs = self.cluster.sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
             let ended =
                 |job: &Value| ["succeeded", "failed", "cancelled"].map(Value::from).contains(&job["state"]);
             let all_ended = jobs.as_array().unwrap().iter().all(ended);
             let doubt = if all_ended { self.flights.doubts() } else { Some("jobs go on".to_owned()) };
-            assert!(doubt.is_none() || since.elapsed() < JOB_PATIENCE, "for {JOB_PATIENCE:?}: {doubt:?}");
+            assert!(doubt.is_none() || since.elapsed() < JOB_TIMEOUT, "for {JOB_TIMEOUT:?}: {doubt:?}");
             doubt.is_none().then_some(())
         });
         // The cluster is as good as new.
         self.claims = self.flights.submit_over_claims(self.cluster.sandbox);
         self.flights.submit_each(self.cluster.sandbox);
-        until_within("the last jobs", JOB_PATIENCE, || {
+        until_within("the last jobs", JOB_TIMEOUT, || {
             self.go_on(false);
             (self.flights.len() == 0).then_some(())
         });

@@ -24,7 +24,7 @@ const SPARED_MILLISECONDS_MAX: usize = 3000;
 const MASTER_MILLISECONDS_MAX: usize = 3000;
 
 /// Maximum time that a worker takes to leave.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(100);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// A fault that ends at a time of its own.
 struct Lasting {
@@ -91,7 +91,7 @@ impl Nemesis {
         }
         let Some(pid) = cluster.pid_now(worker) else { return };
         let before = cluster.fired_at(worker);
-        let until = Instant::now() + if kind == Kind::Leave { LEAVE_PATIENCE } else { lasts };
+        let until = Instant::now() + if kind == Kind::Leave { LEAVE_TIMEOUT } else { lasts };
         let fault = Lasting { kind, worker, pid, until, before, flipped: 0 };
         if self.cause(&fault, cluster, flights) {
             self.counts.entry(kind).or_default().caused += 1;
@@ -156,7 +156,7 @@ impl Nemesis {
                 fault.flipped = flip_bits(&disk(cluster, &fault));
             }
             if !is_over(cluster, &fault) {
-                assert!(now < fault.until, "worker {} has not left within {LEAVE_PATIENCE:?}", fault.worker);
+                assert!(now < fault.until, "worker {} has not left within {LEAVE_TIMEOUT:?}", fault.worker);
                 self.lasting.push(fault);
                 continue;
             }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::unbounded_channel;
 
 /// Time for which the master waits for a report of how a process ended, and which such a report takes.
-const END_PATIENCE: Span = Span::milliseconds(300);
+const END_TIMEOUT: Span = Span::milliseconds(300);
 const END_IS_TOLD_AFTER: Span = Span::milliseconds(20);
 
 /// A process whose master is gone ends, and its supervisor starts another after this time.
@@ -130,7 +130,7 @@ impl World {
                 }
                 Parcel::Closed => {
                     let told = self.ends.contains_key(&id);
-                    let patience = if told { END_IS_TOLD_AFTER } else { END_PATIENCE };
+                    let patience = if told { END_IS_TOLD_AFTER } else { END_TIMEOUT };
                     self.going.insert(id);
                     self.happen(self.now + patience, Happening::Gone(id));
                 }

@@ -12,7 +12,7 @@ use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::Fetch;
 
 /// Timeout of a request.
-pub(super) const ANSWER_PATIENCE: Span = Span::whole_seconds(10);
+pub(super) const ANSWER_TIMEOUT: Span = Span::whole_seconds(10);
 
 /// A request between two workers.
 pub(super) struct Request {
@@ -41,7 +41,7 @@ impl World {
     pub fn asked(&mut self, number: u64) {
         let Some(request) = self.requests.get(&number) else { return };
         let (home, at, sent) = (request.home, Process::at(&request.fetch.endpoint), request.sent);
-        let late = sent + ANSWER_PATIENCE;
+        let late = sent + ANSWER_TIMEOUT;
         if !self.processes.contains_key(&at) {
             // Connection refused: no process listens there.
             return self.answer_at(self.now + Span::milliseconds(1), number);
@@ -103,7 +103,7 @@ impl World {
         if let Some(until) = process.stopped_until {
             return self.happen(until, Happening::Answered(number));
         }
-        let late = request.sent + ANSWER_PATIENCE;
+        let late = request.sent + ANSWER_TIMEOUT;
         // The responder may have died meanwhile; a response in flight still arrives.
         let cut = self.processes.contains_key(&at) && !self.reaches(at, home);
         if cut && request.answers.is_some() {
@@ -134,7 +134,7 @@ impl World {
         let after = match &groups {
             Some(_) => self.latency(at),
             None if self.processes.contains_key(&at) && !there => self.latency(at),
-            None => ANSWER_PATIENCE,
+            None => ANSWER_TIMEOUT,
         };
         if let Some(groups) = groups {
             self.taking_over.insert((id, attempt), groups);
