@@ -21,7 +21,7 @@ use gristmill::worker::protocol::{
     FetchedOutput, FrameReader, Heartbeat, Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, RecordLimits,
     Session, SlotCounts, WorkerFrame, push_frame,
 };
-use gristmill::worker::segment::OutputPrint;
+use gristmill::worker::segment::OutputFingerprint;
 use gristmill::worker::shuffle::{FetchHead, OutputHead};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response};
@@ -450,7 +450,7 @@ fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
     vec![
         ("a log", WorkerFrame::Log { attempt: Some(attempt), bytes: vec![b'y'; 1 << 20] }),
         ("signs of life", signs_of_life(LIST_BYTES)),
-        ("totals", WorkerFrame::MapFinished { attempt, print: OutputPrint::default(), report }),
+        ("totals", WorkerFrame::MapFinished { attempt, print: OutputFingerprint::default(), report }),
         (
             "an incident",
             WorkerFrame::FetchFailed {

@@ -11,7 +11,7 @@ use gristmill_scheduler::plan::{Line, Share};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{FailureClass, FetchRate, LaneOrder, LaneShare, SlotCounts};
-use gristmill_worker::segment::OutputPrint;
+use gristmill_worker::segment::OutputFingerprint;
 
 /// Converts the slots of a worker.
 pub(crate) fn slots(counts: SlotCounts) -> Slots {
@@ -53,8 +53,8 @@ pub(crate) fn rates(rates: &[FetchRate]) -> Vec<event::FetchRate> {
 }
 
 /// Converts the fingerprint of a map output.
-pub(crate) fn print(print: OutputPrint) -> Fingerprint {
-    let OutputPrint { pairs, keys, frames, places } = print;
+pub(crate) fn print(print: OutputFingerprint) -> Fingerprint {
+    let OutputFingerprint { pairs, keys, frames, places } = print;
     Fingerprint { pairs, keys, frames, places }
 }
 

@@ -18,7 +18,7 @@ mod report;
 
 use crate::http::{Endpoint, Secret};
 use crate::input::{FileStamp, Split};
-use crate::segment::OutputPrint;
+use crate::segment::OutputFingerprint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ pub enum WorkerFrame {
     MapFinished {
         attempt: AttemptId,
         /// Fingerprint of its output.
-        print: OutputPrint,
+        print: OutputFingerprint,
         /// Report of the attempt.
         report: AttemptReport,
     },

@@ -8,10 +8,10 @@
 
 mod entry;
 mod error;
+mod fingerprint;
 mod in_file;
 mod index;
 mod output;
-mod print;
 mod read;
 mod spill;
 
@@ -22,14 +22,14 @@ mod write;
 pub(crate) use entry::PARTITIONS_MAX;
 pub(crate) use entry::{LENGTH_MAX, PREFIX_BYTES, SortEntry};
 pub use error::SegmentError;
+pub use fingerprint::OutputFingerprint;
+pub(crate) use fingerprint::Printing;
 pub(crate) use in_file::InFileBytes;
 pub use in_file::InFileSegment;
 pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
 pub(crate) use index::{INDEX_ENTRY_BYTES, SegmentIndex};
 pub(crate) use output::GivenUpOutput;
 pub use output::MapOutput;
-pub use print::OutputPrint;
-pub(crate) use print::Printing;
 pub(crate) use read::frame_at;
 pub use read::{SegmentReader, verify};
 pub(crate) use spill::ensure;

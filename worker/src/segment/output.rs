@@ -1,9 +1,9 @@
 //! Output of one map: its segments, in memory or in a file.
 
 use super::SegmentData;
+use super::fingerprint::OutputFingerprint;
 use super::in_file::{InFileOutput, InFileSegment};
 use super::index::SegmentIndex;
-use super::print::OutputPrint;
 use super::spill::SpillFile;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,14 @@ pub(crate) struct GivenUpOutput {
     /// Name of the file; `None` for an output without pairs.
     pub name: Option<String>,
     index: SegmentIndex,
-    print: OutputPrint,
+    print: OutputFingerprint,
 }
 
 /// All segments of one map attempt, one after another without gaps.
 #[derive(Debug)]
 pub struct MapOutput {
     pub(super) index: SegmentIndex,
-    pub(super) print: OutputPrint,
+    pub(super) print: OutputFingerprint,
     pub(super) place: OutputPlace,
 }
 
@@ -106,13 +106,13 @@ impl MapOutput {
 
     /// Returns its fingerprint; that of runs is meaningless.
     #[must_use]
-    pub fn print(&self) -> OutputPrint {
+    pub fn print(&self) -> OutputFingerprint {
         self.print
     }
 
     /// Sets the fingerprint, which was computed before the output was written.
     #[must_use]
-    pub(crate) fn with_print(self, print: OutputPrint) -> Self {
+    pub(crate) fn with_print(self, print: OutputFingerprint) -> Self {
         Self { print, ..self }
     }
 

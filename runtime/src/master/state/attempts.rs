@@ -12,7 +12,7 @@ use gristmill_worker::commit::{nonce_of, part_name};
 use gristmill_worker::input::{FileStamp, InputError};
 use gristmill_worker::objects::{attempt_object_name, is_url};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, MasterFrame, Part};
-use gristmill_worker::segment::OutputPrint;
+use gristmill_worker::segment::OutputFingerprint;
 
 /// Number of attempts of one task whose part could not be written, after which the output counts as unwritable.
 const OUTPUT_TRIES_MAX: u32 = 3;
@@ -35,7 +35,7 @@ impl EndedAttempt {
 
 impl MasterState {
     /// Enters that a map attempt has produced its output.
-    pub(super) fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: OutputPrint) {
+    pub(super) fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: OutputFingerprint) {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
             return self.refuse_result(now, ended, "a map output");

@@ -38,7 +38,7 @@ use gristmill_worker::protocol::{
     ended_proof,
 };
 use gristmill_worker::record::RecordFormat;
-use gristmill_worker::segment::OutputPrint;
+use gristmill_worker::segment::OutputFingerprint;
 use std::cmp::Reverse;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -200,7 +200,7 @@ impl Scene {
 
     fn map_done(&mut self, worker: WorkerId, attempt: AttemptId) {
         let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
-        let print = OutputPrint::default();
+        let print = OutputFingerprint::default();
         self.tell(worker, WorkerFrame::MapFinished { attempt, print, report });
     }
 
@@ -697,7 +697,7 @@ fn names_of_counters_are_cleaned_and_clipped() {
     let job = scene.submit(|_| {}).unwrap();
     let counters = vec![(harm(1 << 20), 1), ("lines".to_owned(), 2)];
     let report = AttemptReport { bytes_out: 10, counters, ..AttemptReport::default() };
-    let print = OutputPrint::default();
+    let print = OutputFingerprint::default();
     scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report });
     let counters = scene.state.status(scene.now, job).unwrap().counters;
     assert_eq!((counters.len(), counters["lines"]), (2, 2));
@@ -711,7 +711,7 @@ fn counters_of_too_many_names_are_left_out_and_that_is_said_once() {
     let worker = scene.join();
     let job = scene.submit(|_| {}).unwrap();
     let counters: Vec<(String, u64)> = (0..5000).map(|number| (format!("{number:05}"), 1)).collect();
-    let print = OutputPrint::default();
+    let print = OutputFingerprint::default();
     let report = |from: usize| AttemptReport {
         bytes_out: 10,
         counters: counters[from..].to_vec(),
@@ -820,7 +820,7 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
         assert_eq!(read(&scene), 2 * bytes_in);
     }
     let report = AttemptReport { bytes_in: 8, ..AttemptReport::default() };
-    let print = OutputPrint::default();
+    let print = OutputFingerprint::default();
     scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], print, report });
     assert_eq!(read(&scene), 8 + 7);
     scene.state.lost(scene.now, second, None);
@@ -958,7 +958,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     scene.said(liar);
     let other = reduce(job, 0);
     let report = || AttemptReport { bytes_out: 7, records_in: 7, cpu_ns: 7, ..AttemptReport::default() };
-    let print = OutputPrint::default();
+    let print = OutputFingerprint::default();
     let state = HandOver {
         last_key: None,
         groups: 0,
@@ -1019,7 +1019,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
 #[test]
 fn attempt_that_ends_with_what_its_kind_does_not_make_has_failed() {
     let (mut scene, worker, job) = with_reduce_running();
-    let (print, report) = (OutputPrint::default(), AttemptReport::default());
+    let (print, report) = (OutputFingerprint::default(), AttemptReport::default());
     scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), print, report });
     let end = scene.record(reduce(job, 0)).end;
     let (class, words) = end.shown().unwrap();
@@ -1046,7 +1046,7 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
         let attempt = TaskId::map(job, index as u32).attempt(0);
         let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most }];
         scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
-        scene.tell(worker, WorkerFrame::MapFinished { attempt, print: OutputPrint::default(), report });
+        scene.tell(worker, WorkerFrame::MapFinished { attempt, print: OutputFingerprint::default(), report });
     }
     let status = scene.state.status(scene.now, job).unwrap();
     assert_eq!((status.maps.done, status.totals.cpu_ns), (3, u64::MAX));

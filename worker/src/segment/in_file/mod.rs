@@ -11,7 +11,7 @@ mod read;
 mod receive;
 
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputPrint, SegmentError,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputFingerprint, SegmentError,
     SegmentHeader, SegmentId, SegmentIndex, SortEntry, WriteSetting,
 };
 use crate::budget::Reservation;
@@ -95,8 +95,8 @@ impl InFileOutput {
     }
 
     /// Returns the fingerprint of its pairs.
-    pub fn print(&self) -> OutputPrint {
-        OutputPrint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
+    pub fn print(&self) -> OutputFingerprint {
+        OutputFingerprint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
     }
 }
 

@@ -14,7 +14,7 @@ use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part, SlotCounts, WorkerFrame};
 use gristmill_worker::segment::{
-    OutputPrint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
+    OutputFingerprint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
 };
 use gristmill_worker::shuffle::store::Store;
 use rand::RngExt as _;
@@ -245,9 +245,9 @@ impl Process {
             return self.fail(attempt, FailureClass::Cancelled);
         };
         let pairs = (0..known.reduces).filter(|partition| JobPlan::has_pair(map, *partition)).count();
-        let print = OutputPrint {
+        let print = OutputFingerprint {
             pairs: u64::from(map) << 32 | u64::from(if known.whimsical { attempt.epoch } else { 0 }),
-            ..OutputPrint::default()
+            ..OutputFingerprint::default()
         };
         if 0 < pairs {
             put_output(&self.store, attempt, known.reduces);

@@ -14,7 +14,7 @@ const MIX_TWO: u64 = 0xBF58_476D_1CE4_E5B9;
 
 /// Sums of hashes over the pairs of a map output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct OutputPrint {
+pub struct OutputFingerprint {
     /// Sum over the partitions of all pairs.
     pub pairs: u64,
     /// Sum over partitions and keys; `None` if whole pairs were hashed.
@@ -26,7 +26,7 @@ pub struct OutputPrint {
     pub places: Option<NonZeroU64>,
 }
 
-impl OutputPrint {
+impl OutputFingerprint {
     /// Computes the fingerprint of pairs that were left in the input: each by its partition and a number for its key
     /// and position.
     pub(crate) fn of_places(entries: impl Iterator<Item = (u32, u128)>) -> Self {
@@ -57,13 +57,13 @@ impl Printing {
     }
 
     /// Returns the fingerprint, if whole pairs were added.
-    pub(crate) fn of_frames(&self) -> OutputPrint {
-        OutputPrint { pairs: self.pairs, frames: Some(self.sum()), ..OutputPrint::default() }
+    pub(crate) fn of_frames(&self) -> OutputFingerprint {
+        OutputFingerprint { pairs: self.pairs, frames: Some(self.sum()), ..OutputFingerprint::default() }
     }
 
     /// Returns the fingerprint, if keys were added.
-    pub fn of_keys(&self) -> OutputPrint {
-        OutputPrint { pairs: self.pairs, keys: Some(self.sum()), ..OutputPrint::default() }
+    pub fn of_keys(&self) -> OutputFingerprint {
+        OutputFingerprint { pairs: self.pairs, keys: Some(self.sum()), ..OutputFingerprint::default() }
     }
 
     fn sum(&self) -> NonZeroU64 {
@@ -90,7 +90,7 @@ mod tests {
     type Pair = (u32, &'static str, &'static str);
 
     /// Returns the fingerprints by whole pairs and by keys.
-    fn prints(pairs: &[Pair]) -> [OutputPrint; 2] {
+    fn prints(pairs: &[Pair]) -> [OutputFingerprint; 2] {
         let (mut frames, mut keys) = (Printing::default(), Printing::default());
         for (partition, key, value) in pairs {
             let mut frame = Vec::new();
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn fingerprint_of_pairs_in_their_file_differs_by_place_and_partition() {
-        let of = |pairs: &[(u32, u128)]| OutputPrint::of_places(pairs.iter().copied());
+        let of = |pairs: &[(u32, u128)]| OutputFingerprint::of_places(pairs.iter().copied());
         assert_eq!(of(&[(0, 5), (1, 6)]), of(&[(1, 6), (0, 5)]));
         assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 5), (1, 7)]));
         assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 5), (0, 6)]));
