@@ -8,7 +8,7 @@ use crate::api::{ROOT, WorkerEnded};
 use crate::exit;
 use crate::out_of_memory::MemoryKills;
 use crate::scratch;
-use gristmill_worker::agent::{EndRequests, LEAVE_MAX, begun, capture, crash};
+use gristmill_worker::agent::{EndRequests, LEAVE_MAX, capture, crash, started};
 use gristmill_worker::http::{JoinLine, Pool, Secret, full};
 use gristmill_worker::protocol::ended_proof;
 use gristmill_worker::settings::WorkerSettings;
@@ -197,7 +197,7 @@ impl WorkerSlot {
         worked: bool,
     ) -> Option<u8> {
         let last_words = folders.first().map(|dir| last_words(dir)).unwrap_or_default();
-        let begun = folders.first().map(|dir| begun::read(dir)).unwrap_or_default();
+        let begun = folders.first().map(|dir| started::read(dir)).unwrap_or_default();
         let culprit = folders.first().and_then(|dir| crash::read(dir));
         clear(folders);
         let status = status.ok()?;

@@ -1,12 +1,12 @@
 //! Work for slots, and what they report.
 
-use super::begun::Begun;
 use super::built::Built;
 use super::capture::CaptureMark;
 use super::failed::Failed;
 use super::job::RunningJob;
 use super::memory_peak::MemoryPeak;
 use super::runners::Runners;
+use super::started::StartedAttempts;
 use crate::budget::Budget;
 use crate::http::{Pool, Secret};
 use crate::input::{FileStamp, Split};
@@ -136,7 +136,7 @@ pub struct SlotSetting {
     /// Channel to the control loop.
     pub events: UnboundedSender<SlotEvent>,
     /// Record of the attempts that slots start.
-    pub begun: Begun,
+    pub begun: StartedAttempts,
     /// Reads the number of bytes that user code has written, if its output is captured.
     pub written: Option<CaptureMark>,
     /// Peak memory of the process, sampled occasionally.

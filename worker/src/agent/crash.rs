@@ -8,7 +8,7 @@
 //! Lost pages of input files are not a crash: `input` catches their signal first, because it sets its
 //! handler later.
 
-use super::begun;
+use super::started;
 use crate::signal::{self, Before};
 use gristmill_scheduler::ids::AttemptId;
 use std::cell::Cell;
@@ -29,7 +29,7 @@ const SIGNALS: [libc::c_int; 7] =
 
 thread_local! {
     /// Encoded attempt that runs on this thread; zeros if there is none.
-    static ATTEMPT: Cell<[u8; begun::ENTRY_BYTES]> = const { Cell::new([0; begun::ENTRY_BYTES]) };
+    static ATTEMPT: Cell<[u8; started::ENTRY_BYTES]> = const { Cell::new([0; started::ENTRY_BYTES]) };
 }
 
 /// Descriptor of the file; -1 before it is opened.
@@ -42,14 +42,14 @@ static BEFORE: [Before; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len
 
 /// Sets the attempt that runs on this thread from now on, if any.
 pub(super) fn runs(attempt: Option<AttemptId>) {
-    ATTEMPT.set(attempt.map(begun::entry).unwrap_or_default());
+    ATTEMPT.set(attempt.map(started::entry).unwrap_or_default());
 }
 
 /// Returns the attempt that brought down the worker with this first spill directory; `None` if unknown.
 #[must_use]
 pub fn read(directory: &Path) -> Option<AttemptId> {
     let bytes = std::fs::read(directory.join(FILE_NAME)).ok()?;
-    begun::parse(bytes.first_chunk()?)
+    started::parse(bytes.first_chunk()?)
 }
 
 /// Installs the handlers that record the attempt if the process is brought down from within. Once in a

@@ -6,7 +6,6 @@
 
 mod assignment;
 mod auth;
-pub mod begun;
 mod built;
 pub mod capture;
 pub mod check;
@@ -25,6 +24,7 @@ mod publish;
 mod rejoin;
 pub mod runners;
 pub mod slots;
+pub mod started;
 mod work;
 
 use crate::http::{Endpoint, Transport};

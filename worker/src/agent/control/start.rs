@@ -4,13 +4,13 @@ use super::fetches::Fetching;
 use super::link::MasterLink;
 use super::{Agent, SlotThreads, TaskMemory, watch};
 use crate::agent::assignment::SlotSetting;
-use crate::agent::begun::Begun;
 use crate::agent::capture::Capture;
 use crate::agent::config::{JobSource, WorkerConfig, WorkerError};
 use crate::agent::handed_over::HandoverStore;
 use crate::agent::rejoin::MasterDoor;
 use crate::agent::runners::{Runners, RunnersSetting};
 use crate::agent::slots;
+use crate::agent::started::StartedAttempts;
 use crate::agent::work::SlotWork;
 use crate::budget::{Budget, KeptInFiles, Shares};
 use crate::fault;
@@ -84,7 +84,7 @@ impl Agent {
             runtime: tokio::runtime::Handle::current(),
             epoch,
             events,
-            begun: Begun::create(spill.first()).map_err(|source| WorkerError::Start { source })?,
+            begun: StartedAttempts::create(spill.first()).map_err(|source| WorkerError::Start { source })?,
             written: config.capture.as_ref().map(Capture::mark),
             memory_peak: Arc::default(),
         };

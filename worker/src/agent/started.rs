@@ -19,9 +19,9 @@ pub(super) const ENTRY_BYTES: usize = 16;
 
 /// File as written by slots. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Begun(Arc<File>);
+pub struct StartedAttempts(Arc<File>);
 
-impl Begun {
+impl StartedAttempts {
     /// Creates the file in this directory.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ mod tests {
     fn each_slot_says_what_it_began_last() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read(directory.path()), []);
-        let begun = Begun::create(directory.path()).unwrap();
+        let begun = StartedAttempts::create(directory.path()).unwrap();
         let map = TaskId::map(JobId(7), 300).attempt(1);
         let reduce = TaskId::reduce(JobId(u32::MAX), 0).attempt(0);
         begun.note(2, TaskId::map(JobId(7), 299).attempt(0));
