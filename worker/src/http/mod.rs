@@ -11,6 +11,7 @@
 //! (`to_text`, `as_bytes`). It is never sent to a server: both ends prove that they know it, the server first
 //! (`proof`).
 
+mod active_time;
 mod bind;
 mod body;
 mod census;
@@ -19,7 +20,6 @@ mod endpoint;
 mod gate;
 pub mod limits;
 mod listen_address;
-mod lived;
 mod pool;
 mod private_file;
 mod proof;

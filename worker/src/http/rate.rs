@@ -1,15 +1,15 @@
 //! Minimum rate at which bytes have to be received or sent, so that a peer cannot delay a request byte by byte.
 //!
 //! Only time spent waiting for a peer counts. Time while this process was stopped counts as at most one short step (see
-//! [`super::lived`]). Complete silence has the same limit and is detected at once, elsewhere.
+//! [`super::active_time`]). Complete silence has the same limit and is detected at once, elsewhere.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::active_time::{STEP, step};
 use super::limits::RATE_BYTES_MIN;
-use super::lived::{STEP, step};
 
 /// Rate of one stream of bytes, window by window.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ impl LeastRate {
     pub(super) async fn wait<T>(&mut self, next: impl Future<Output = T>) -> Result<T, TooSlow> {
         tokio::pin!(next);
         let begun = Instant::now();
-        let (patience, mut lived) = (self.patience(), Duration::ZERO);
-        while lived < patience {
+        let (patience, mut active) = (self.patience(), Duration::ZERO);
+        while active < patience {
             tokio::select! {
                 biased;
                 done = next.as_mut() => {
-                    self.waited += lived + begun.elapsed().saturating_sub(lived).min(STEP);
+                    self.waited += active + begun.elapsed().saturating_sub(active).min(STEP);
                     return Ok(done);
                 }
-                step = step(patience - lived) => lived += step,
+                step = step(patience - active) => active += step,
             }
         }
         Err(TooSlow)

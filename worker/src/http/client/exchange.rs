@@ -3,9 +3,9 @@
 use super::Connection;
 use super::answer::expect_success;
 use super::error::{HttpError, Phase};
+use crate::http::active_time::step;
 use crate::http::body::{Body, empty};
 use crate::http::endpoint::Plaintext;
-use crate::http::lived::step;
 use crate::http::proof::{Asked, HELLO, HELLO_PATH, Proven};
 use crate::http::token::Key;
 use bytes::Bytes;

@@ -8,10 +8,10 @@ mod answer;
 mod error;
 mod exchange;
 
+use super::active_time::active_time;
 use super::body::{Body, empty};
 use super::endpoint::{Endpoint, Plaintext};
 use super::limits::{CONNECT_TIME, HEAD_BYTES_MAX, HEAD_FIELDS_MAX, RESPONSE_TIME, STALL_TIME};
-use super::lived::lived;
 use super::proof::{ClientSessions, Reached};
 use super::rate::LeastRate;
 use super::tls::{client_config, is_pin_mismatch, server_name};
@@ -86,7 +86,7 @@ impl Connection {
     ) -> Result<Self, HttpError> {
         let limit = timeouts.connect;
         let late = |phase| HttpError::Timeout { peer: endpoint.to_string(), phase, limit };
-        let passed = lived(limit);
+        let passed = active_time(limit);
         tokio::pin!(passed);
         let stream = tokio::select! {
             biased;

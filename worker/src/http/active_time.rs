@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(super) const STEP: Duration = Duration::from_millis(250);
 
 /// Completes after this span of active time.
-pub(super) async fn lived(span: Duration) {
+pub(super) async fn active_time(span: Duration) {
     let mut left = span;
     while !left.is_zero() {
         left = left.saturating_sub(step(left).await);
@@ -30,7 +30,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silence_of_a_process_that_stood_still_does_not_count() {
-        let waiting = lived(Duration::from_secs(30));
+        let waiting = active_time(Duration::from_secs(30));
         tokio::pin!(waiting);
         for _ in 0..10 {
             assert!(
