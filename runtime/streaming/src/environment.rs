@@ -4,7 +4,7 @@
 use super::StreamingJob;
 use gristmill_runtime::cluster::inherited;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
-use gristmill_worker::api::InputStretch;
+use gristmill_worker::api::InputRange;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub fn variable_name(property: &str) -> String {
 /// Identity of an attempt.
 pub(super) struct AttemptFacts<'a> {
     pub attempt: AttemptId,
-    pub stretch: Option<&'a InputStretch>,
+    pub stretch: Option<&'a InputRange>,
     pub directory: &'a Path,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn attempt_name(stamp: u64, attempt: AttemptId) -> String {
 }
 
 /// Returns the range of a map in Hadoop's format: `FILE:BEGIN+LENGTH`.
-pub(super) fn split_name(job: &StreamingJob, stretch: &InputStretch) -> String {
+pub(super) fn split_name(job: &StreamingJob, stretch: &InputRange) -> String {
     format!("{}:{}+{}", uri_of(job, &stretch.path), stretch.offset, stretch.length)
 }
 

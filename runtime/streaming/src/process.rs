@@ -18,7 +18,7 @@ use super::reported::{CountsByName, Talk};
 use super::{ShippedFile, StreamingJob};
 use gristmill_runtime::cluster::{CommandStart, end_strays, start_command};
 use gristmill_scheduler::ids::AttemptId;
-use gristmill_worker::api::{InputStretch, SignOfLife, TaskContext};
+use gristmill_worker::api::{InputRange, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;
 use gristmill_worker::{descriptors, threads};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -77,7 +77,7 @@ pub(super) trait LineSink {
 #[derive(Clone)]
 pub(super) struct AttemptPlace {
     attempt: AttemptId,
-    stretch: Option<InputStretch>,
+    stretch: Option<InputRange>,
     folder: PathBuf,
     life: SignOfLife,
     files: Vec<ShippedFile>,

@@ -21,13 +21,13 @@ pub struct TaskContext {
     /// Progress that is notified when the task waits for something other than its own code.
     progress: Option<Arc<Progress>>,
     spill: Option<SpillDirs>,
-    stretch: Option<InputStretch>,
+    stretch: Option<InputRange>,
     held_bytes_max: usize,
 }
 
 /// First range of a map's input, in one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InputStretch {
+pub struct InputRange {
     /// Path as given by the user.
     pub path: String,
     /// Offset of the first byte.
@@ -36,7 +36,7 @@ pub struct InputStretch {
     pub length: u64,
 }
 
-impl From<&Piece> for InputStretch {
+impl From<&Piece> for InputRange {
     fn from(piece: &Piece) -> Self {
         Self { path: piece.name.to_text(), offset: piece.offset, length: piece.length }
     }
@@ -83,7 +83,7 @@ impl TaskContext {
     }
 
     /// Sets the first range of its map's input.
-    pub(crate) fn reading(self, stretch: Option<InputStretch>) -> Self {
+    pub(crate) fn reading(self, stretch: Option<InputRange>) -> Self {
         Self { stretch, ..self }
     }
 
@@ -108,7 +108,7 @@ impl TaskContext {
 
     /// Returns the first range of a map's input; `None` for a reduce, and for a map without files.
     #[must_use]
-    pub fn stretch(&self) -> Option<&InputStretch> {
+    pub fn stretch(&self) -> Option<&InputRange> {
         self.stretch.as_ref()
     }
 

@@ -18,7 +18,7 @@ pub use crate::collect::{Combiner, Partitioner};
 pub use crate::input::Input;
 pub use crate::key::GroupPrefix;
 pub use columns::Columns;
-pub use context::{InputStretch, SignOfLife, TaskContext};
+pub use context::{InputRange, SignOfLife, TaskContext};
 pub use error::PlanError;
 pub use job::{Job, Submitter};
 pub use plan::{JobPlan, KeyOrder, MapReducePlan};

@@ -1,7 +1,7 @@
 //! Boundary at which the types of keys and values are erased: outside there is one virtual call per task, inside
 //! everything is monomorphic. The implementation is in [`task`](crate::task).
 
-use super::context::InputStretch;
+use super::context::InputRange;
 use crate::attempt::{AttemptContext, MapDone, ReduceEnd, SideInputs, TaskFailure, TaskResult};
 use crate::collect::KeySample;
 use crate::input::Blocks;
@@ -41,7 +41,7 @@ pub(crate) struct ErasedMap<'a> {
     /// Bytes of the split.
     pub(crate) input_bytes: u64,
     /// First range of the split.
-    pub(crate) stretch: Option<InputStretch>,
+    pub(crate) stretch: Option<InputRange>,
     pub(crate) blocks: &'a mut dyn Blocks,
 }
 

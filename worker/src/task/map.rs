@@ -1,7 +1,7 @@
 //! Map task: from blocks of input to segments, or to a part if the job has no reduce.
 
 use crate::api::{
-    Counters, ErasedMap, InputStretch, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext,
+    Counters, ErasedMap, InputRange, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext,
 };
 use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure};
 use crate::collect::{
@@ -100,7 +100,7 @@ pub(super) struct MapOnlyInput<'a> {
     /// Index of the input in the plan.
     pub input: usize,
     /// First range of the input.
-    pub stretch: Option<InputStretch>,
+    pub stretch: Option<InputRange>,
     pub blocks: &'a mut dyn Blocks,
 }
 

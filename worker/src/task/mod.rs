@@ -17,7 +17,7 @@ pub use crate::collect::{KeySample, SAMPLE_KEYS_MAX};
 pub use sample::cut_points;
 
 use crate::api::{
-    ErasedMap, ErasedReduce, ErasedSample, InputStretch, JobFunctions, JobPlan, MapReduceWork, SideInputs,
+    ErasedMap, ErasedReduce, ErasedSample, InputRange, JobFunctions, JobPlan, MapReduceWork, SideInputs,
 };
 use crate::attempt::kept_inputs;
 use crate::input::{Blocks, FileAccess, Split, open_split};
@@ -55,7 +55,7 @@ pub fn run_map(
     let side = context.side.clone();
     let mut blocks = map::WatchedBlocks::new(blocks, progress, narration.is_some());
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
-    let stretch = split.pieces.first().map(InputStretch::from);
+    let stretch = split.pieces.first().map(InputRange::from);
     let erased =
         ErasedMap { context, input: split.input as usize, input_bytes, stretch, blocks: &mut blocks };
     let mut done = map_reduce(plan)?.run_map(erased)?;
@@ -84,7 +84,7 @@ pub(crate) fn run_map_only(
     context.progress.collect_bad_records(blocks.bad_records());
     let narration = context.settings.narration_of(context.attempt);
     let mut blocks = map::WatchedBlocks::new(blocks, context.progress, narration.is_some());
-    let stretch = split.pieces.first().map(InputStretch::from);
+    let stretch = split.pieces.first().map(InputRange::from);
     let reads = map::MapOnlyInput { input: split.input as usize, stretch, blocks: &mut blocks };
     let mut done = map::run_map_only(plan, context, reads, output)?;
     let (blocks, records) = blocks.into_inner();
