@@ -21,7 +21,7 @@ use crate::submit::{ClaimGate, JobOptions, Planned, SubmitError, plan};
 use crate::submitter;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::agent::check::{
-    CHECK_ROUTE, CHECK_TIMEOUT, CheckRequest, WorkerCheck, try_way, wall_ms,
+    CHECK_ROUTE, CHECK_TIMEOUT, CheckRequest, WorkerCheck, try_route, wall_ms,
 };
 use gristmill_worker::agent::files::Served;
 use gristmill_worker::api::{Input, Job};
@@ -330,7 +330,7 @@ impl AsyncClient {
             let key: Option<Secret> = list_keys.get(&worker.worker).and_then(|key| key.parse().ok());
             let plaintext = self.plaintext;
             asked.spawn(async move {
-                let answer = match try_way(&endpoint, plaintext).await {
+                let answer = match try_route(&endpoint, plaintext).await {
                     Ok(()) => {
                         let checked = check_worker(&pool, &endpoint, key, body).await;
                         checked.map(|check| HeardCheck { check, heard_wall_ms: wall_ms() })

@@ -23,10 +23,10 @@ pub const CHECK_ROUTE: &str = "/check";
 const PEERS_MAX: usize = 4096;
 
 /// Timeout for a connection to a peer, and again for its response to a greeting.
-pub(crate) const WAY_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const ROUTE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Timeout for the report of a worker that has responded to a greeting. Meanwhile it tests its own
-/// routes, all at once, which takes at most twice [`WAY_TIMEOUT`].
+/// routes, all at once, which takes at most twice [`ROUTE_TIMEOUT`].
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Prefix of the names of probes.
@@ -116,7 +116,9 @@ pub(super) async fn answer_check(
     let looked = tokio::task::spawn_blocking(look);
     let mut ways = JoinSet::new();
     for (number, peer) in peers.iter().cloned().enumerate() {
-        ways.spawn(async move { (number, try_way(&peer, plaintext).await.err().map(|error| chain(&error))) });
+        ways.spawn(
+            async move { (number, try_route(&peer, plaintext).await.err().map(|error| chain(&error))) },
+        );
     }
     let mut unreached = vec![None; peers.len()];
     while let Some(tried) = ways.join_next().await {
@@ -149,7 +151,7 @@ pub(super) async fn answer_check(
 /// # Errors
 /// The worker cannot be connected to, or does not respond in time; then the phase of `Timeout` shows the
 /// step reached.
-pub async fn try_way(peer: &Endpoint, plaintext: Plaintext) -> Result<(), HttpError> {
-    let timeouts = Timeouts { connect: WAY_TIMEOUT, head: WAY_TIMEOUT, ..Timeouts::default() };
+pub async fn try_route(peer: &Endpoint, plaintext: Plaintext) -> Result<(), HttpError> {
+    let timeouts = Timeouts { connect: ROUTE_TIMEOUT, head: ROUTE_TIMEOUT, ..Timeouts::default() };
     Connection::open(peer, timeouts, plaintext).await?.await_any_answer().await
 }
