@@ -8,7 +8,7 @@ use crate::clean;
 use crate::input::{
     BadRecords, Block, Blocks, FileAccess, InputError, InputLimits, Piece, Record, Source, Split, open_split,
 };
-use crate::narration::{ITEMS_MAX, KeptInputs, PieceTold, RecordNarrator, RecordTold, Told};
+use crate::narration::{ITEMS_MAX, KeptInputs, RecordNarrator, StoryPiece, StoryRecord, Told};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -190,10 +190,10 @@ fn told(side: &Split, blocks: &[Block<'_>]) -> KeptInputs {
 }
 
 /// Returns the ranges of files in a split, with these records.
-pub(crate) fn kept_inputs(split: &Split, records: Told<RecordTold>) -> KeptInputs {
+pub(crate) fn kept_inputs(split: &Split, records: Told<StoryRecord>) -> KeptInputs {
     let told = |piece: &Piece| {
         let path = clean::line(&piece.name.to_text(), clean::MESSAGE_BYTES_MAX);
-        PieceTold { path, offset: piece.offset, length: piece.length }
+        StoryPiece { path, offset: piece.offset, length: piece.length }
     };
     KeptInputs { pieces: split.pieces.iter().take(ITEMS_MAX).map(told).collect(), records }
 }

@@ -215,9 +215,9 @@ impl Prefix<'_> {
             Err(ObjectError { cause: ObjectFailure::Missing, .. }) => return Ok(None),
             got => got.map_err(InputError::store)?,
         };
-        let Ok(told) = serde_json::from_slice::<SuccessTold>(&text) else { return Ok(None) };
+        let Ok(told) = serde_json::from_slice::<SuccessFile>(&text) else { return Ok(None) };
         let counts =
-            |part: &ToldPart| named.is_none_or(|named| part.named.iter().any(|one| one.output == named));
+            |part: &SuccessPart| named.is_none_or(|named| part.named.iter().any(|one| one.output == named));
         Ok(Some(told.parts.into_iter().filter(counts).map(|part| part.name).collect()))
     }
 
@@ -247,19 +247,19 @@ fn is_hidden(name: &str) -> bool {
 
 /// Fields of a `_SUCCESS` that are read.
 #[derive(Deserialize)]
-struct SuccessTold {
-    parts: Vec<ToldPart>,
+struct SuccessFile {
+    parts: Vec<SuccessPart>,
 }
 
 #[derive(Deserialize)]
-struct ToldPart {
+struct SuccessPart {
     name: String,
     #[serde(default)]
-    named: Vec<ToldNamed>,
+    named: Vec<SuccessNamedPart>,
 }
 
 #[derive(Deserialize)]
-struct ToldNamed {
+struct SuccessNamedPart {
     output: String,
 }
 

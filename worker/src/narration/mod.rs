@@ -8,8 +8,8 @@ mod narrator;
 mod story;
 
 pub use story::{
-    GroupTold, KeptInputs, MapStory, PartitionRule, PieceTold, PlacedPair, PlainPair, ReadPair, RecordTold,
-    ReduceStory, SegmentTold, Told,
+    GroupTold, KeptInputs, MapStory, PartitionRule, PlacedPair, PlainPair, ReadPair, ReduceStory, StoryPiece,
+    StoryRecord, StorySegment, Told,
 };
 
 pub(crate) use narrator::{MapNarrator, PairWords, RecordNarrator, ReduceNarrator};

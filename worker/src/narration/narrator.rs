@@ -1,6 +1,6 @@
 //! Recorders of records and pairs, with limits.
 
-use super::story::{GroupTold, PlainPair, ReadPair, RecordTold, ReduceStory, Told};
+use super::story::{GroupTold, PlainPair, ReadPair, ReduceStory, StoryRecord, Told};
 use super::{ITEMS_MAX, TEXT_BYTES_MAX, bounded, words_of};
 
 /// Formats the keys and values of a job for display.
@@ -52,7 +52,7 @@ impl Room {
 #[derive(Default)]
 pub(crate) struct RecordNarrator {
     room: Room,
-    pub records: Told<RecordTold>,
+    pub records: Told<StoryRecord>,
 }
 
 impl RecordNarrator {
@@ -62,7 +62,7 @@ impl RecordNarrator {
             return;
         }
         let text = words_of(bytes);
-        self.room.keep(&mut self.records, text.len(), RecordTold { offset, text });
+        self.room.keep(&mut self.records, text.len(), StoryRecord { offset, text });
     }
 }
 

@@ -43,14 +43,14 @@ pub struct MapStory {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptInputs {
     /// Ranges of files in the split.
-    pub pieces: Vec<PieceTold>,
+    pub pieces: Vec<StoryPiece>,
     /// Records of the input.
-    pub records: Told<RecordTold>,
+    pub records: Told<StoryRecord>,
 }
 
 /// Range of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PieceTold {
+pub struct StoryPiece {
     /// Path as given by the user.
     pub path: String,
     /// Offset of its first byte.
@@ -61,7 +61,7 @@ pub struct PieceTold {
 
 /// Input record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecordTold {
+pub struct StoryRecord {
     /// Offset in its file, bytes.
     pub offset: u64,
     /// Text without its line end.
@@ -114,7 +114,7 @@ pub struct ReduceStory {
     /// True if pairs were totalled in a table, as with a combiner, and not merged.
     pub combines: bool,
     /// Segments in the order in which they were merged, or added to the table; empty ones are omitted.
-    pub segments: Vec<SegmentTold>,
+    pub segments: Vec<StorySegment>,
     /// Pairs in the order in which they were read.
     pub read: Told<ReadPair>,
     /// Groups in the order in which the reducer received them.
@@ -125,7 +125,7 @@ pub struct ReduceStory {
 
 /// Segment that a reduce read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SegmentTold {
+pub struct StorySegment {
     /// Map of the segment.
     pub map: u32,
     /// Number of pairs.

@@ -10,7 +10,7 @@ use crate::collect::{
 };
 use crate::input::{Block, Blocks, InputError, RecordFormat};
 use crate::key::Key;
-use crate::narration::{RecordNarrator, RecordTold, Told};
+use crate::narration::{RecordNarrator, StoryRecord, Told};
 use crate::output::Output;
 use crate::segment::WriteSetting;
 use crate::text::count_plain_rows;
@@ -137,7 +137,7 @@ impl<B: Blocks> WatchedBlocks<B> {
     }
 
     /// Returns the remaining blocks and the recorded records.
-    pub fn into_inner(self) -> (B, Told<RecordTold>) {
+    pub fn into_inner(self) -> (B, Told<StoryRecord>) {
         (self.blocks, self.narrator.map(|narrator| narrator.records).unwrap_or_default())
     }
 }

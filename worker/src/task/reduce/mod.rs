@@ -15,7 +15,7 @@ use crate::collect::{SortMemory, TableMemory, pair_bytes_max};
 use crate::fault;
 use crate::key::Key;
 use crate::merge::{FanIn, LoserTree, MergeError, limit_fan_in};
-use crate::narration::{ITEMS_MAX, PairWords, ReduceNarrator, ReduceStory, SegmentTold};
+use crate::narration::{ITEMS_MAX, PairWords, ReduceNarrator, ReduceStory, StorySegment};
 use crate::protocol::HandOver;
 use crate::segment::{
     BLOCK_BYTES, FRAME_LENGTHS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder,
@@ -94,7 +94,7 @@ fn narrator<K: Key, V: Value>(
     headers: &[SegmentHeader],
     resume: Option<&HandOver>,
 ) -> Box<ReduceNarrator> {
-    let told = |(data, header): (&SegmentData, &SegmentHeader)| SegmentTold {
+    let told = |(data, header): (&SegmentData, &SegmentHeader)| StorySegment {
         map: header.id.map,
         records: header.records,
         bytes: data.len() as u64,
