@@ -271,7 +271,7 @@ impl<M: Mapper> MapperRun<M::Key, M::Value> for RunMapper<M> {
     ) -> Result<(), TaskFailure> {
         self.0.setup(context)?;
         while let Some(block) = blocks.next_block()? {
-            out.begin_block(&block);
+            out.start_block(&block);
             let mapped = self.0.block(block, out);
             out.leave_block();
             mapped?;

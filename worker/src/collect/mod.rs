@@ -217,10 +217,10 @@ impl<K: Key, V: Value> Emitter<K, V> {
     }
 
     /// Starts the mapper's next block of input. It must be left before its bytes are freed.
-    pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
+    pub(crate) fn start_block(&mut self, block: &Block<'_>) {
         self.window.set(block.bytes);
         if let EmitTarget::Sort(sorting) = self.target.collector_mut() {
-            sorting.begin_block(block);
+            sorting.start_block(block);
         }
     }
 

@@ -124,7 +124,7 @@ impl ReduceNarrator {
     }
 
     /// Starts a group of the reducer; `value` is its only one if it was totalled before.
-    pub(crate) fn begin_group(&mut self, key: &[u8], value: Option<&[u8]>, from: u64) {
+    pub(crate) fn start_group(&mut self, key: &[u8], value: Option<&[u8]>, from: u64) {
         let (key, total) = self.words.of(key, value.unwrap_or_default());
         let values = value.map(|_| total).into_iter().collect();
         self.group = Some(GroupTold { key, values, omitted: 0, from, until: from });
@@ -170,12 +170,12 @@ mod tests {
     fn a_group_beyond_the_room_is_told_with_how_many_of_its_values_are_not() {
         let mut narrator = ReduceNarrator::new(words(), ReduceStory::default());
         narrator.room.bytes = 10;
-        narrator.begin_group(b"k", None, 0);
+        narrator.start_group(b"k", None, 0);
         for _ in 0..5 {
             narrator.read(0, b"k", b"one");
         }
         narrator.end_group(1);
-        narrator.begin_group(b"l", None, 1);
+        narrator.start_group(b"l", None, 1);
         narrator.read(0, b"l", b"two");
         narrator.end_group(2);
         let ReduceStory { groups, read, .. } = narrator.into_story();
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn a_merged_group_has_the_values_that_were_read_for_it_and_its_bytes_of_the_part() {
         let mut narrator = ReduceNarrator::new(words(), ReduceStory::default());
-        narrator.begin_group(b"a", None, 0);
+        narrator.start_group(b"a", None, 0);
         narrator.read(0, b"a", b"1");
         narrator.read(2, b"a", b"2");
         narrator.end_group(4);
-        narrator.begin_group(b"b", Some(b"3"), 4);
+        narrator.start_group(b"b", Some(b"3"), 4);
         narrator.end_group(8);
         let story = narrator.into_story();
         let groups: Vec<_> = story

@@ -38,7 +38,7 @@ pub(crate) struct PendingWork<T> {
 ///
 /// # Errors
 /// The thread or runtime could not be started.
-pub(crate) fn begin<T: Send + 'static>(
+pub(crate) fn start<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<PendingWork<T>, ObjectFailure> {
     let runtime = runtime().map_err(|source| ObjectFailure::Local { source })?;
@@ -57,7 +57,7 @@ pub(crate) fn begin<T: Send + 'static>(
 pub(crate) fn wait<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, ObjectFailure> {
-    begin(work)?.wait()
+    start(work)?.wait()
 }
 
 impl<T> PendingWork<T> {
@@ -88,7 +88,7 @@ mod tests {
         let outer = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(outer.block_on(async { wait(async { 7 }).unwrap() }), 7);
         let (dropped, seen) = std::sync::mpsc::channel::<()>();
-        let pending = begin(async move {
+        let pending = start(async move {
             std::future::pending::<()>().await;
             drop(dropped);
         });

@@ -71,7 +71,7 @@ impl StoreReader {
         let mut filled = 0;
         while filled < buffer.len() {
             while let Some(until) = self.next_end(wanted, goes_on) {
-                let asked = self.bucket.begin_range(&self.key, self.next..until, self.tag.as_deref())?;
+                let asked = self.bucket.start_range(&self.key, self.next..until, self.tag.as_deref())?;
                 let (offset, length) = (self.next, until - self.next);
                 self.ranges.push_back(RangeAhead { offset, length, state: RangeState::Asked(asked) });
                 self.next = until;

@@ -60,7 +60,7 @@ impl StoreBucket {
     }
 
     /// Requests a range of an object, with this `ETag` if it is known.
-    pub(crate) fn begin_range(
+    pub(crate) fn start_range(
         &self,
         key: &str,
         range: Range<u64>,
@@ -68,7 +68,7 @@ impl StoreBucket {
     ) -> Result<PendingRange, ObjectFailure> {
         let (store, path) = (self.store.clone(), self.path(key)?);
         let options = GetOptions::new().with_range(Some(range)).with_if_match(tag);
-        io_thread::begin(async move {
+        io_thread::start(async move {
             let got = store.get_opts(&path, options).await?;
             if let Some(encoding) =
                 got.attributes.get(&Attribute::ContentEncoding).filter(|value| !is_read(value))

@@ -88,7 +88,7 @@ impl Sorting {
     }
 
     /// Starts the next block: pairs may stay in its file, if there are no others.
-    pub(crate) fn begin_block(&mut self, block: &Block<'_>) {
+    pub(crate) fn start_block(&mut self, block: &Block<'_>) {
         let Some(mapping) = block.mapping else { return };
         if self.entries.is_empty() {
             let start = block.bytes.as_ptr() as usize - mapping.bytes().as_ptr() as usize;

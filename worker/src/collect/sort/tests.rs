@@ -52,7 +52,7 @@ fn a_collector_writes_pairs_of_a_file_first_when_copying_them_would_pass_its_lim
 
     let progress = Arc::new(Progress::default());
     let mut sorting = Sorting::new(LIMIT_BYTES, SortMemory::default());
-    sorting.begin_block(&block);
+    sorting.start_block(&block);
     // Overlapping slices: 100 entries of 1,000 bytes each far exceed the limit once they are copied.
     let slices: Vec<&[u8]> = (0..100).map(|at| &block.bytes()[9 * at..][..1000]).collect();
     for slice in &slices {
@@ -84,7 +84,7 @@ fn a_collector_whose_file_is_cut_short_before_it_is_written_fails_for_the_inputs
     let mut blocks = open_split(&splits[0], &LocalFiles, &InputLimits::default());
     let block = blocks.next_block().unwrap().unwrap();
     let mut sorting = Sorting::new(1 << 20, SortMemory::default());
-    sorting.begin_block(&block);
+    sorting.start_block(&block);
     for line in block.bytes().chunks(9) {
         assert_eq!(sorting.add(0, line, b"").unwrap(), TableRoom::Left);
     }

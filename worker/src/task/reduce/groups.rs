@@ -116,7 +116,7 @@ impl<R: Reducer> KeyGroups<R> {
         group: Option<GroupPrefix>,
     ) -> Result<bool, TaskFailure> {
         if let Some(narrator) = &mut self.meter.narrator {
-            narrator.begin_group(key, total_of(&source)?.as_deref(), self.output.bytes());
+            narrator.start_group(key, total_of(&source)?.as_deref(), self.output.bytes());
         }
         let view = R::Key::decode(key)?;
         let mut values = Values::new(source, key, group, &mut self.meter);
