@@ -53,7 +53,7 @@ impl JobProgress {
         match self {
             JobProgress::Quiet => {}
             JobProgress::Bars(bars) => {
-                let _ = bars.all.println(gristmill_worker::clean::lines(words));
+                let _ = bars.all.println(gristmill_worker::sanitize::lines(words));
             }
             JobProgress::Lines(_) => say!("{words}"),
         }

@@ -19,8 +19,8 @@ use gristmill_runtime::cluster::ChildRole;
 use gristmill_runtime::exit;
 use gristmill_runtime::generate::GenerateArgs;
 use gristmill_runtime::registry::Registry;
-use gristmill_worker::clean;
 use gristmill_worker::exit::Exit;
+use gristmill_worker::sanitize;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -219,7 +219,7 @@ fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
             }
             let Exit { code, hint } = verdict::judge(&error);
             let words = gristmill_runtime::chain(error.as_ref());
-            terminal::complain("error", &clean::message(&words));
+            terminal::complain("error", &sanitize::message(&words));
             if let Some(hint) = hint {
                 terminal::stderr_line(&format!("  hint: {hint}"));
             }

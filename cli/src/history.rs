@@ -12,7 +12,7 @@ use gristmill_runtime::client::Client;
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Bytes, Span};
-use gristmill_worker::clean;
+use gristmill_worker::sanitize;
 use std::path::{Path, PathBuf};
 
 /// File name that means stdout.
@@ -84,7 +84,7 @@ pub fn history(settings: &Settings, flags: &HistoryCommand) -> anyhow::Result<u8
     }
     let Some(gap) = gap else { return Ok(exit::OK) };
     let (kind, code) = if jobs.is_empty() { ("error", exit::ENVIRONMENT) } else { ("warning", exit::OK) };
-    complain(kind, &clean::message(&format!("could not list all ended jobs: {gap}")));
+    complain(kind, &sanitize::message(&format!("could not list all ended jobs: {gap}")));
     say!(
         "  hint: restore a copy of it while no master runs, if you have one; ended jobs are kept in the directory \
          ended-jobs next to it"

@@ -316,7 +316,7 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
             stdout_raw(&entry.text)?;
         } else {
             for line in entry.text.lines() {
-                stdout_line(&gristmill_worker::clean::message(line))?;
+                stdout_line(&gristmill_worker::sanitize::message(line))?;
             }
         }
         if 0 < entry.omitted_bytes {

@@ -6,7 +6,7 @@ use crate::trace::{LANES_FROM, Rows};
 use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table, page};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace, PathStep};
 use gristmill_scheduler::ids::{TaskKind, WorkerId};
-use gristmill_worker::clean;
+use gristmill_worker::sanitize;
 use std::collections::BTreeMap;
 
 /// Bars of a chart and rows of a table: more are unreadable.
@@ -16,7 +16,7 @@ const ROWS_MAX: usize = 500;
 /// The page.
 pub fn html(trace: &JobTrace) -> String {
     let status = &trace.status;
-    let title = format!("{} {}: {}", status.job, clean::line(&status.name, 100), status.state.word());
+    let title = format!("{} {}: {}", status.job, sanitize::line(&status.name, 100), status.state.word());
     let mut sections = vec![summary_section(trace)];
     let advice = advice(trace);
     if !advice.is_empty() {
@@ -41,10 +41,10 @@ pub fn html(trace: &JobTrace) -> String {
 fn summary_section(trace: &JobTrace) -> Section {
     let lines = summary::lines(&trace.status, Some(&trace.status.output.to_string()), None);
     let rows =
-        lines.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::text(clean::message(&value))]);
+        lines.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::text(sanitize::message(&value))]);
     let columns = Column::list(&[("", ""), ("", "")]);
     let table = Table::new("summary", "As the master counted it", columns, rows.collect());
-    let parameters = format!("Parameters: `{}`", clean::line(&trace.status.parameters, 1000));
+    let parameters = format!("Parameters: `{}`", sanitize::line(&trace.status.parameters, 1000));
     Section::new("summary", "The job", [parameters], vec![Block::Table(table)])
 }
 
@@ -57,7 +57,7 @@ fn path_section(trace: &JobTrace) -> Option<Section> {
     let seconds = |ns: u64| Cell::number(ns as f64 / 1e9);
     let row = |step: &PathStep| {
         let took = step.until_ns.saturating_sub(step.from_ns);
-        vec![seconds(step.from_ns), seconds(took), Cell::text(clean::message(&step.what))]
+        vec![seconds(step.from_ns), seconds(took), Cell::text(sanitize::message(&step.what))]
     };
     let rows = trace.path.iter().map(row).collect();
     let table = Table::new("path", "Each step waited for the one before it", columns, rows);
@@ -175,7 +175,7 @@ fn attempt_row(record: &AttemptRecord, arrived: u64) -> Vec<Cell> {
             .map(|ended| Cell::number(seconds(ended.saturating_sub(began))))
             .unwrap_or(Cell::Empty),
         record.report.as_ref().map(|report| Cell::number(report.records_in as f64)).unwrap_or(Cell::Empty),
-        Cell::text(clean::message(&end)),
-        Cell::text(clean::message(&record.reason)),
+        Cell::text(sanitize::message(&end)),
+        Cell::text(sanitize::message(&record.reason)),
     ]
 }

@@ -353,7 +353,7 @@ fn complain_of_output(written: anyhow::Result<()>) {
     if let Err(error) = written
         && !error.is::<StdoutClosed>()
     {
-        complain("error", &gristmill_worker::clean::message(&gristmill_runtime::chain(error.as_ref())));
+        complain("error", &gristmill_worker::sanitize::message(&gristmill_runtime::chain(error.as_ref())));
     }
 }
 

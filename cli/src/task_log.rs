@@ -31,7 +31,7 @@ pub fn show(client: &Client, status: &JobStatus) {
         );
     }
     for (who, line) in &lines[before..] {
-        say!("    {who}: {}", gristmill_worker::clean::message(line));
+        say!("    {who}: {}", gristmill_worker::sanitize::message(line));
     }
 }
 
@@ -52,6 +52,6 @@ pub fn show_last_words(client: &Client, status: &JobStatus) {
     let lines: Vec<&str> = entry.text.lines().collect();
     say!("  last output of the attempt that failed the job:");
     for line in &lines[lines.len().saturating_sub(LAST_WORDS_LINES)..] {
-        say!("    {}", gristmill_worker::clean::message(line));
+        say!("    {}", gristmill_worker::sanitize::message(line));
     }
 }

@@ -1,8 +1,8 @@
 //! Output of the program: sanitized lines on stdout and stderr. A closed stdout ends the program without an error.
 
 use gristmill_runtime::exit;
-use gristmill_worker::clean;
 use gristmill_worker::folder::id_of;
+use gristmill_worker::sanitize;
 use gristmill_worker::streams::stdout_is_closed;
 use std::fmt;
 use std::fs::File;
@@ -55,7 +55,7 @@ pub(crate) fn own_stream(target: &Path) -> std::io::Result<Option<File>> {
 
 /// Returns the printable part of a text: lines without control sequences.
 pub(crate) fn shown(text: &dyn fmt::Display) -> String {
-    clean::lines(&text.to_string()).into_owned()
+    sanitize::lines(&text.to_string()).into_owned()
 }
 
 /// Prints a value as JSON on several lines.
@@ -98,7 +98,7 @@ pub(crate) fn stdout_records(records: impl Read) -> anyhow::Result<()> {
         if records.by_ref().take(SHOWN_AT_ONCE).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        written(out.write_all(clean::lines(&String::from_utf8_lossy(&line)).as_bytes()))?;
+        written(out.write_all(sanitize::lines(&String::from_utf8_lossy(&line)).as_bytes()))?;
     }
 }
 
@@ -114,12 +114,12 @@ pub(crate) fn stdout_text(text: &dyn fmt::Display) -> anyhow::Result<()> {
 
 /// Writes a sanitized line to stderr. An error is ignored: it could only be printed there.
 pub(crate) fn stderr_line(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", clean::lines(text));
+    let _ = writeln!(std::io::stderr(), "{}", sanitize::lines(text));
 }
 
 /// Writes a sanitized text to stderr.
 pub(crate) fn stderr_text(text: &str) {
-    let _ = write!(std::io::stderr(), "{}", clean::lines(text));
+    let _ = write!(std::io::stderr(), "{}", sanitize::lines(text));
 }
 
 /// Prints an error or a warning on stderr: its kind in colour, then the message. Further lines are indented.

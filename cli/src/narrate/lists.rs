@@ -3,8 +3,8 @@
 use super::step::{StepBlock, StepTable};
 pub use gristmill_runtime::plural::counted as count;
 use gristmill_scheduler::units::Bytes;
-use gristmill_worker::clean;
 use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX, words_of};
+use gristmill_worker::sanitize;
 
 /// Maximum number of items of a list.
 pub const SHOWN_MAX: usize = 500;
@@ -69,7 +69,7 @@ pub fn lines(bytes: &[u8]) -> Vec<String> {
 /// Separates columns, and keeps different lines different; cuts at [`LINE_BYTES_MAX`].
 fn shown_line(line: &[u8]) -> String {
     let fields: Vec<String> = line.split(|byte| *byte == b'\t').map(words_of).collect();
-    clean::line(&fields.join(" ⇥ "), LINE_BYTES_MAX)
+    sanitize::line(&fields.join(" ⇥ "), LINE_BYTES_MAX)
 }
 
 fn left_out(more: u64, omitted: u64) -> Option<StepBlock> {

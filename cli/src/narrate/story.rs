@@ -7,8 +7,8 @@ use super::{maps, reduces, shuffle};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
 use gristmill_scheduler::ids::{TaskId, TaskKind};
 use gristmill_scheduler::units::Bytes;
-use gristmill_worker::clean;
 use gristmill_worker::narration::TASKS_MAX;
+use gristmill_worker::sanitize;
 
 /// Returns the steps of a job, in the order of time.
 pub fn steps(facts: &Facts) -> Vec<Step> {
@@ -61,7 +61,7 @@ fn job(facts: &Facts) -> Step {
             "The job has many tasks: only of the first {TASKS_MAX} maps and reduces is anything told here."
         )));
     }
-    let title = format!("{} `{}` arrives", status.job, clean::line(&status.name, 100));
+    let title = format!("{} `{}` arrives", status.job, sanitize::line(&status.name, 100));
     Step { at_ns: 0, kind: StepKind::Job, title, blocks }
 }
 
@@ -128,7 +128,7 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
                 "The policy `{}` gives {} a slot: {}.",
                 facts.deciders.policy,
                 status.job,
-                clean::message(grant)
+                sanitize::message(grant)
             ),
             true => format!(
                 "No slot is free, so this order is sent ahead: {task} begins when what runs on {} before it has ended. \
@@ -136,7 +136,7 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
                 record.worker,
                 facts.deciders.policy,
                 status.job,
-                clean::message(grant)
+                sanitize::message(grant)
             ),
         }),
         StepBlock::words(format!(
@@ -225,7 +225,7 @@ fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
     let words = format!(
         "{}. An attempt is one try of a task. Nothing of this one counts: its pairs are not told, and if the task runs \
          again, only the attempt that ends well does.",
-        clean::message(why)
+        sanitize::message(why)
     );
     Step {
         at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
@@ -242,7 +242,7 @@ fn output(facts: &Facts) -> Step {
     if status.state != JobState::Succeeded {
         let said =
             status.failure.iter().flat_map(|failure| [Some(&failure.message), failure.detail.as_ref()]);
-        let why: String = said.flatten().map(|text| clean::message(text) + ". ").collect();
+        let why: String = said.flatten().map(|text| sanitize::message(text) + ". ").collect();
         let words = format!("{why}Its output was removed: a part of it would be mistaken for the whole.");
         let title = format!("The job has {}", status.state.word());
         return Step { at_ns, kind: StepKind::Output, title, blocks: vec![StepBlock::Words(words)] };

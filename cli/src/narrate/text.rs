@@ -2,7 +2,7 @@
 
 use super::step::{Step, StepBlock, StepTable};
 use gristmill_scheduler::units::Span;
-use gristmill_worker::clean;
+use gristmill_worker::sanitize;
 
 /// Columns of a line of prose.
 const WIDTH: usize = 100;
@@ -14,7 +14,7 @@ pub fn text(steps: &[Step], coloured: bool) -> String {
     let mut out = String::new();
     for (number, step) in steps.iter().enumerate() {
         let colour = step.kind.colour();
-        let head = format!("{:>3}. {}", number + 1, clean::line(&step.title, WIDTH * 2));
+        let head = format!("{:>3}. {}", number + 1, sanitize::line(&step.title, WIDTH * 2));
         let moment = format!("{:>10}", Span(step.at_ns).to_string());
         out += &format!(
             "{}{moment}{}  {}{}{head}{}\n",
@@ -44,7 +44,7 @@ fn wrapped<'a>(pieces: impl Iterator<Item = &'a str>, between: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for piece in pieces {
-        let piece = clean::line(piece, usize::MAX);
+        let piece = sanitize::line(piece, usize::MAX);
         let needed = line.chars().count() + between.len() + piece.chars().count();
         if !line.is_empty() && WIDTH < needed {
             out += &format!("{INDENT}{line}\n");
@@ -60,7 +60,8 @@ fn wrapped<'a>(pieces: impl Iterator<Item = &'a str>, between: &str) -> String {
 
 /// Aligns the columns of a table.
 fn aligned(table: &StepTable, dim: &str, plain: &str) -> String {
-    let clean = |cells: &[String]| cells.iter().map(|cell| clean::line(cell, usize::MAX)).collect::<Vec<_>>();
+    let clean =
+        |cells: &[String]| cells.iter().map(|cell| sanitize::line(cell, usize::MAX)).collect::<Vec<_>>();
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| clean(row)).collect();
     let head: Vec<String> = table.head.iter().map(|&word| word.to_owned()).collect();
     let width = |column: usize| {

@@ -24,9 +24,9 @@ use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::cluster::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::{chain, exit};
-use gristmill_worker::clean;
 use gristmill_worker::exit::{Exit, ExitsWith};
 use gristmill_worker::http::{JoinLine, make_private_directory};
+use gristmill_worker::sanitize;
 use record::{Place, Record};
 use serde::Serialize;
 use std::io;
@@ -154,7 +154,7 @@ async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) 
         Err(error) => {
             // Workers that do not start are ended again; those that cannot be ended are left to `down`.
             if let Err(left) = take_down(record, &state, Duration::ZERO, false).await {
-                complain("warning", &clean::message(&chain(left.as_ref())));
+                complain("warning", &sanitize::message(&chain(left.as_ref())));
             }
             Err(error)
         }

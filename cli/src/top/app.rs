@@ -8,7 +8,7 @@ use gristmill_runtime::api::{
 };
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::{JobId, WorkerId};
-use gristmill_worker::clean;
+use gristmill_worker::sanitize;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -255,5 +255,5 @@ impl App {
 }
 
 fn sanitize(text: &mut String) {
-    *text = clean::line(text, TEXT_BYTES_MAX);
+    *text = sanitize::line(text, TEXT_BYTES_MAX);
 }

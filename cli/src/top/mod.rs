@@ -19,7 +19,7 @@ use gristmill_runtime::client::{AsyncClient, ClientError};
 use gristmill_runtime::exit;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::http::HttpError;
-use gristmill_worker::{clean, fault};
+use gristmill_worker::{fault, sanitize};
 use ratatui::crossterm::event::{self, Event, KeyEvent};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -215,7 +215,7 @@ async fn follow(client: Arc<AsyncClient>, sender: mpsc::Sender<Message>) {
 
 /// Makes a message fit one line of the screen.
 fn one_line(text: &str) -> String {
-    clean::line(text, clean::MESSAGE_BYTES_MAX)
+    sanitize::line(text, sanitize::MESSAGE_BYTES_MAX)
 }
 
 /// True if a retry is of no use: the master rejects this key.

@@ -1,12 +1,12 @@
 //! Failure of an attempt, and destination of its part.
 
-use crate::clean::message as clean;
 use crate::disk;
 use crate::error_text::chain;
 use crate::folder::Folder;
 use crate::http::Endpoint;
 use crate::objects::{ObjectBucket, ObjectUrl};
 use crate::protocol::FailureClass;
+use crate::sanitize::message as sanitize;
 use crate::task::{Fault, TaskFailure};
 use std::sync::Arc;
 
@@ -50,5 +50,5 @@ pub(in crate::agent) fn failed(failure: &TaskFailure) -> Failed {
         message.push_str("; ");
         message.push_str(remark);
     }
-    Failed { class, message: clean(&message) }
+    Failed { class, message: sanitize(&message) }
 }

@@ -7,11 +7,11 @@ use super::assignment::SlotSetting;
 use super::built::Built;
 use super::failed::{Failed, failed};
 use crate::answer;
-use crate::clean::message as clean;
 use crate::error_text::chain;
 use crate::http::{self, Body, HttpError};
 use crate::output::{Output, unpacking};
 use crate::protocol::{Continuation, FailureClass, JobOrder};
+use crate::sanitize::message as sanitize;
 use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use hyper::{Method, Response, StatusCode};
@@ -126,7 +126,7 @@ pub(super) fn take_over(
     let (attempt, endpoint, state) = (from.attempt, &from.endpoint, &from.state);
     let fetch_failed = |why: &str| Failed {
         class: FailureClass::Fetch,
-        message: clean(&format!("could not take over what {attempt} had written from {endpoint}: {why}")),
+        message: sanitize(&format!("could not take over what {attempt} had written from {endpoint}: {why}")),
     };
     let http_failed = |source: HttpError| fetch_failed(&chain(&source));
     let unpack_failed = |source: io::Error| fetch_failed(&chain(&source));

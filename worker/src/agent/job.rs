@@ -6,7 +6,6 @@ use super::files::{self, JobFiles};
 use crate::api::JobPlan;
 use crate::attempt::{SideInputs, SlowPart};
 use crate::budget::KeptInFiles;
-use crate::clean::message as clean;
 use crate::collect::pair_bytes_max;
 use crate::folder::PlainName;
 use crate::http::Pool;
@@ -16,6 +15,7 @@ use crate::narration::Narration;
 use crate::output::Output;
 use crate::protocol::{FailureClass, JobOrder, ShippedProgram};
 use crate::recycle::Recycler;
+use crate::sanitize::message as sanitize;
 use crate::segment::SpillDirs;
 use crate::task::{Parking, Progress, TaskSettings};
 use gristmill_scheduler::ids::WorkerId;
@@ -113,7 +113,7 @@ impl RunningJob {
     }
 
     pub(super) fn plan(&self) -> Result<&JobPlan, Failed> {
-        let failed = |class, message: &str| Failed { class, message: clean(message) };
+        let failed = |class, message: &str| Failed { class, message: sanitize(message) };
         match &self.code {
             JobCode::Linked(Ok(plan)) => Ok(plan),
             JobCode::Linked(Err(message)) => Err(failed(FailureClass::Config, message)),

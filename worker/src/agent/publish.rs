@@ -8,7 +8,6 @@ use super::assignment::{Assignment, Done, Permit, SlotEvent, SlotSetting};
 use super::built::Built;
 use super::failed::{Destination, Failed};
 use super::job::RunningJob;
-use crate::clean::message as clean;
 use crate::commit;
 use crate::descriptors;
 use crate::disk;
@@ -20,6 +19,7 @@ use crate::input::FileStamp;
 use crate::objects::{self, ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
 use crate::output::{OpenNamed, Output};
 use crate::protocol::{FailureClass, Part};
+use crate::sanitize::message as sanitize;
 use crate::task::{PartDone, TaskStats};
 use hyper::{Method, StatusCode};
 use std::fs::File;
@@ -65,7 +65,7 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
                 io::ErrorKind::NotFound => FailureClass::OutputGone,
                 _ => FailureClass::Output,
             };
-            return Err(Failed { class, message: clean(&message) });
+            return Err(Failed { class, message: sanitize(&message) });
         }
     };
     Ok(job.destination.get_or_init(|| found))
@@ -149,7 +149,7 @@ fn output_failed(path: &Path, source: &std::io::Error) -> Failed {
     let remark = disk::remark(path, source).map_or_else(String::new, |remark| format!("; {remark}"));
     Failed {
         class: if out_of_descriptors { FailureClass::Worker } else { FailureClass::Output },
-        message: clean(&format!("could not write {}: {source}{remark}", path.display())),
+        message: sanitize(&format!("could not write {}: {source}{remark}", path.display())),
     }
 }
 
@@ -232,7 +232,7 @@ fn store_failed(error: &ObjectError) -> Failed {
         ObjectFault::Machine => FailureClass::Worker,
         ObjectFault::Asked | ObjectFault::Way => FailureClass::Output,
     };
-    Failed { class, message: clean(&chain(error)) }
+    Failed { class, message: sanitize(&chain(error)) }
 }
 
 /// Sends a part to the attached submitter, which will publish it, after those of named outputs. Returns

@@ -4,11 +4,11 @@
 
 use super::refusal::refuse_record;
 use super::{FailureKind, Progress, TaskError, TaskResult};
-use crate::clean;
 use crate::input::{
     BadRecords, Block, Blocks, FileAccess, InputError, InputLimits, Piece, Record, Source, Split, open_split,
 };
 use crate::narration::{ITEMS_MAX, KeptInputs, RecordNarrator, StoryPiece, StoryRecord, Told};
+use crate::sanitize;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -192,7 +192,7 @@ fn told(side: &Split, blocks: &[Block<'_>]) -> KeptInputs {
 /// Returns the ranges of files in a split, with these records.
 pub(crate) fn kept_inputs(split: &Split, records: Told<StoryRecord>) -> KeptInputs {
     let told = |piece: &Piece| {
-        let path = clean::line(&piece.name.to_text(), clean::MESSAGE_BYTES_MAX);
+        let path = sanitize::line(&piece.name.to_text(), sanitize::MESSAGE_BYTES_MAX);
         StoryPiece { path, offset: piece.offset, length: piece.length }
     };
     KeptInputs { pieces: split.pieces.iter().take(ITEMS_MAX).map(told).collect(), records }

@@ -5,7 +5,7 @@
 //! of the whole job.
 
 use super::error::InputError;
-use crate::clean;
+use crate::sanitize;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,7 +56,7 @@ impl BadRecords {
     /// # Errors
     /// Skipping is not allowed, or the record exceeds the maximum of the job. That record is also stored.
     pub(crate) fn leave_out(&self, path: &str, offset: u64, reason: &str) -> Result<(), InputError> {
-        let reason = clean::line(reason, REASON_BYTES_MAX);
+        let reason = sanitize::line(reason, REASON_BYTES_MAX);
         let path_named = || path.into();
         if self.max == 0 {
             return Err(InputError::BadRecord { path: path_named(), offset, reason });

@@ -14,7 +14,7 @@ pub use story::{
 
 pub(crate) use narrator::{MapNarrator, PairWords, RecordNarrator, ReduceNarrator};
 
-use crate::clean;
+use crate::sanitize;
 use crate::whole_file::{self, Promise};
 use gristmill_scheduler::ids::AttemptId;
 use serde::Serialize;
@@ -93,7 +93,7 @@ fn file_name(attempt: AttemptId) -> String {
 
 /// Sanitizes and bounds the text of a key or value.
 pub(crate) fn bounded(words: &str) -> String {
-    clean::line(words, WORDS_BYTES_MAX)
+    sanitize::line(words, WORDS_BYTES_MAX)
 }
 
 /// Formats bytes for display: text, or escapes for bytes that are not text; sanitized and bounded. A backslash is

@@ -9,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use gristmill_runtime::api::ExactWork;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::{Format, Job, Reading, Scale, Trace, read as read_trace};
-use gristmill_worker::clean;
+use gristmill_worker::sanitize;
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::Path;
@@ -89,7 +89,7 @@ fn labels(jobs: &[Job]) -> Vec<String> {
         some && different <= NAMES_MAX && 2 * different <= jobs.len()
     });
     match names {
-        Some(names) => names.iter().map(|name| clean::line(name, NAME_BYTES_MAX)).collect(),
+        Some(names) => names.iter().map(|name| sanitize::line(name, NAME_BYTES_MAX)).collect(),
         None => vec!["trace".to_owned(); jobs.len()],
     }
 }

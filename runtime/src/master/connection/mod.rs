@@ -3,12 +3,12 @@
 use super::input::{MasterHandle, MasterInput};
 use super::{BATCH_MAX, HEARTBEAT, address};
 use gristmill_scheduler::ids::WorkerId;
-use gristmill_worker::clean;
 use gristmill_worker::http::{Duplex, ShownKey};
 use gristmill_worker::protocol::{
     FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, PROTOCOL_VERSION, WORKER_FRAME_BYTES_MAX,
     WORKER_FRAME_MEMORY_MAX, WorkerFrame, write_frame,
 };
+use gristmill_worker::sanitize;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ async fn admit(
     match joined.await.ok()? {
         Ok(admitted) => Some((admitted, to_write)),
         Err(reason) => {
-            tracing::warn!(%peer, reason = clean::message(&reason), "refused a worker");
+            tracing::warn!(%peer, reason = sanitize::message(&reason), "refused a worker");
             refuse(writer, &reason).await;
             None
         }
@@ -102,7 +102,7 @@ async fn admit(
 }
 
 async fn refuse(writer: &mut (impl AsyncWrite + Unpin), reason: &str) {
-    let _ = write_frame(writer, &MasterFrame::Refused { reason: clean::message(reason) }).await;
+    let _ = write_frame(writer, &MasterFrame::Refused { reason: sanitize::message(reason) }).await;
 }
 
 /// Carries the frames of a worker to the master's loop until one side or the token ends. Returns true if the worker has
@@ -137,7 +137,7 @@ async fn carry_frames(
             () = token_to_be_checked(&mut changed, &mut check) => match handle.tokens.find(&key.0) {
                 Some(_) => continue,
                 None => {
-                    tracing::warn!(%worker, token = clean::message(&key.0), "the token of a worker holds no more");
+                    tracing::warn!(%worker, token = sanitize::message(&key.0), "the token of a worker holds no more");
                     return goodbye;
                 }
             },

@@ -63,9 +63,9 @@ use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::answer;
-use gristmill_worker::clean;
 use gristmill_worker::http::{Body, PeerAddress, ShownKey, accept_upgrade, read_limited};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
+use gristmill_worker::sanitize;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
@@ -162,7 +162,7 @@ impl RouteRefusal {
 
     fn answer(self) -> Response<Body> {
         // The message may repeat request data.
-        answer::json(self.status, &ApiError { message: clean::message(&self.error.message), ..self.error })
+        answer::json(self.status, &ApiError { message: sanitize::message(&self.error.message), ..self.error })
     }
 
     fn ending() -> Self {
@@ -415,7 +415,7 @@ fn task_name(text: &str) -> Option<TaskName> {
 async fn change_policy(handle: &MasterHandle, sent: ShownBody) -> Answered {
     let change: PolicyChange = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     for (what, name) in [("the policy", &change.policy), ("the placement", &change.placement)] {
-        let checked = name.as_ref().map_or(Ok(()), |name| clean::check_name(what, name));
+        let checked = name.as_ref().map_or(Ok(()), |name| sanitize::check_name(what, name));
         checked.map_err(|error| {
             RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Policy, error.to_string())
         })?;

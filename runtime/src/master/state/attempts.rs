@@ -7,11 +7,11 @@ use crate::api::{BuiltPart, FailureCode, JobFailure, NamedBadRecord};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
-use gristmill_worker::clean;
 use gristmill_worker::commit::{nonce_of, part_name};
 use gristmill_worker::input::{FileStamp, InputError};
 use gristmill_worker::objects::{attempt_object_name, is_url};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, MasterFrame, Part};
+use gristmill_worker::sanitize;
 use gristmill_worker::segment::OutputFingerprint;
 
 /// Number of attempts of one task whose part could not be written, after which the output counts as unwritable.
@@ -186,7 +186,7 @@ impl MasterState {
             self.too_many_bad_records(&mut ended);
         }
         let EndedAttempt { attempt, worker: from, report } = ended;
-        let message = &clean::message(message);
+        let message = &sanitize::message(message);
         let offset = self.clock_offset(from);
         self.events.push(Event::AttemptFailed { attempt, class: translate::failure(class) });
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };

@@ -3,9 +3,9 @@
 //! Each map counts once, with the report of its last attempt, because attempts of a map read the same records.
 
 use crate::api::NamedBadRecord;
-use gristmill_worker::clean;
 use gristmill_worker::input::FileBadRecords;
 use gristmill_worker::input::bad_records::{REASON_BYTES_MAX, count};
+use gristmill_worker::sanitize;
 use std::collections::BTreeMap;
 
 /// Bad records skipped by the maps of one job.
@@ -73,9 +73,9 @@ fn clip(files: &mut Vec<FileBadRecords>, max: u64) {
 fn named(files: &[FileBadRecords]) -> impl Iterator<Item = NamedBadRecord> {
     files.iter().flat_map(|file| {
         file.records.iter().map(|record| NamedBadRecord {
-            path: clean::message(&file.path),
+            path: sanitize::message(&file.path),
             offset: record.offset,
-            reason: clean::line(&record.reason, REASON_BYTES_MAX),
+            reason: sanitize::line(&record.reason, REASON_BYTES_MAX),
         })
     })
 }

@@ -11,7 +11,7 @@ use gristmill_scheduler::command::{Cause, Outcome};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
-use gristmill_worker::clean;
+use gristmill_worker::sanitize;
 use tokio::sync::watch;
 
 /// An output that the master has to finish or abandon.
@@ -131,7 +131,7 @@ impl MasterState {
             None => self.end(now, job, outcome),
             Some(reason) => {
                 let message = "the output could not be finished".to_owned();
-                let detail = Some(clean::message(&reason));
+                let detail = Some(sanitize::message(&reason));
                 entry.failures.of_job = Some(JobFailure { code: FailureCode::Output, message, detail });
                 let cause = Cause::External { cause: External::OutputUnavailable };
                 self.end(now, job, Outcome::Failed { cause });

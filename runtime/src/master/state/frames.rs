@@ -15,9 +15,9 @@ use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::{Bytes, Span, Time};
-use gristmill_worker::clean;
 use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
 use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
+use gristmill_worker::sanitize;
 use std::collections::BTreeSet;
 
 /// Run time after which an attempt's progress is first reported. It is reported again each time the run time has grown
@@ -237,7 +237,7 @@ impl MasterState {
         if !self.core.could_fetch(home, map, holder) {
             return;
         }
-        let (job, message) = (map.task.job, clean::message(&message));
+        let (job, message) = (map.task.job, sanitize::message(&message));
         if let Some(entry) = self.jobs.get_mut(&job) {
             entry.incident(now, &format!("{home} could not fetch {map} from {holder}: {message}"));
             entry.failures.note(map.task, Some(class), message);
@@ -259,7 +259,7 @@ fn shorten(frame: &mut WorkerFrame) {
     }
     match frame {
         WorkerFrame::AttemptFailed { message, .. } | WorkerFrame::FetchFailed { message, .. } => {
-            *message = clean::message(message);
+            *message = sanitize::message(message);
         }
         // Files are named by the master.
         WorkerFrame::PartFinished { part, .. } => {

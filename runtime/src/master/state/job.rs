@@ -18,8 +18,8 @@ use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
-use gristmill_worker::clean;
 use gristmill_worker::input::Place;
+use gristmill_worker::sanitize;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
@@ -205,7 +205,7 @@ impl JobEntry {
     pub(super) fn output_lost(&mut self, code: FailureCode, message: &str, detail: &str) {
         self.state = JobState::Failed;
         let message = message.to_owned();
-        self.failures.of_job = Some(JobFailure { code, message, detail: Some(clean::message(detail)) });
+        self.failures.of_job = Some(JobFailure { code, message, detail: Some(sanitize::message(detail)) });
         self.touch();
     }
 

@@ -6,10 +6,10 @@ use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::agent::check::wall_ms;
-use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{FailureClass, Part};
+use gristmill_worker::sanitize;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::watch;
@@ -120,7 +120,7 @@ impl Incidents {
             self.latest.pop_front();
             self.omitted += 1;
         }
-        self.latest.push_back(format!("{:.3} s: {}", since_arrival.seconds(), clean::message(text)));
+        self.latest.push_back(format!("{:.3} s: {}", since_arrival.seconds(), sanitize::message(text)));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::exit;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
-use gristmill_worker::clean::message as clean;
+use gristmill_worker::sanitize::message as sanitize;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -171,7 +171,8 @@ impl MasterState {
         // possible.
         let certain = known.is_some() || gone.running.len() == 1;
         let last_words = end.map(|end| end.last_words.trim().to_owned()).unwrap_or_default();
-        let words = if last_words.is_empty() { String::new() } else { format!(": {}", clean(&last_words)) };
+        let words =
+            if last_words.is_empty() { String::new() } else { format!(": {}", sanitize(&last_words)) };
         let reason = format!("its process was {how}{words}");
         let culprit = named.or(alone.filter(|_| certain)).filter(|_| by_itself);
         let out_of_memory = end.is_some_and(|end| end.out_of_memory);

@@ -12,8 +12,8 @@ use gristmill_scheduler::catalogue::nearest;
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{MAPS_MAX, Time};
-use gristmill_worker::clean;
 use gristmill_worker::http::Secret;
+use gristmill_worker::sanitize;
 use tokio::sync::watch;
 
 /// Maximum number of maps, attempts, transfers and parts kept of all ended jobs together, the newest first; about 200
@@ -44,7 +44,7 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
     let submitter = submission.submitter.as_ref().map(|submitter| &submitter.host);
     let more = [("the pool", submission.pool.as_ref()), ("the submitter's host", submitter)];
     for (what, name) in names.into_iter().chain(more) {
-        let checked = name.map_or(Ok(()), |name| clean::check_name(what, name));
+        let checked = name.map_or(Ok(()), |name| sanitize::check_name(what, name));
         checked.map_err(|error| refuse(ErrorCode::Name, error.to_string()))?;
     }
     let counts = [
@@ -62,7 +62,7 @@ fn check_words(submission: &mut Submission) -> Result<(), ApiError> {
         }
     }
     for remark in &mut submission.remarks {
-        *remark = clean::message(remark);
+        *remark = sanitize::message(remark);
     }
     Ok(())
 }

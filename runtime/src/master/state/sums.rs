@@ -1,8 +1,8 @@
 //! Sums and counters over the attempts of one job.
 
 use crate::api::JobTotals;
-use gristmill_worker::clean;
 use gristmill_worker::protocol::{AttemptReport, Measures};
+use gristmill_worker::sanitize;
 use std::collections::BTreeMap;
 
 /// Maximum number of counter names kept for one job. Further names are dropped.
@@ -64,17 +64,18 @@ impl Sums {
         self.left_out |= COUNTERS_MAX < report.counters.len();
         report.counters.truncate(COUNTERS_MAX);
         for (name, _) in &mut report.counters {
-            if clean::check_name("the counter", name).is_err() {
-                *name = clean::line(name, clean::NAME_BYTES_MAX);
+            if sanitize::check_name("the counter", name).is_err() {
+                *name = sanitize::line(name, sanitize::NAME_BYTES_MAX);
             }
         }
         if !report.measures.is_empty() {
-            report.measures = std::mem::take(&mut report.measures).tidied(|name| {
-                match clean::check_name("the measure", &name) {
-                    Ok(()) => name,
-                    Err(_) => clean::line(&name, clean::NAME_BYTES_MAX),
-                }
-            });
+            report.measures =
+                std::mem::take(&mut report.measures).tidied(|name| {
+                    match sanitize::check_name("the measure", &name) {
+                        Ok(()) => name,
+                        Err(_) => sanitize::line(&name, sanitize::NAME_BYTES_MAX),
+                    }
+                });
         }
     }
 

@@ -10,11 +10,11 @@ use crate::journal::{Encoded, JournalRecord};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
-use gristmill_worker::clean;
 use gristmill_worker::http::{Endpoint, Secret};
 use gristmill_worker::protocol::{
     DiskRoom, Heartbeat, Hello, MasterFrame, SLOTS_MAX, Session, SlotCounts, ended_proof, push_frame,
 };
+use gristmill_worker::sanitize;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -149,7 +149,7 @@ impl MasterState {
             nic_bytes_per_second: hello.nic_bytes_per_second,
         });
         self.journal.keep(|| RecoveryNote::Joined { at: now, worker, hello: Encoded::of(&hello) });
-        let (host, slots) = (clean::message(&hello.host), hello.slots.total());
+        let (host, slots) = (sanitize::message(&hello.host), hello.slots.total());
         self.enter_worker(now, worker, hello, frames);
         self.greet(now, worker);
         tracing::info!(%worker, host, slots, workers = self.workers.len(), "a worker joined");
@@ -229,9 +229,9 @@ impl MasterState {
         if SLOTS_MAX < most {
             return Err(format!("it offers {most} slots of one kind; a worker has {SLOTS_MAX} at most"));
         }
-        clean::check_name("its host's name", &hello.host).map_err(|error| error.to_string())?;
+        sanitize::check_name("its host's name", &hello.host).map_err(|error| error.to_string())?;
         if !hello.shuffle.host.is_empty() {
-            let named = clean::check_name("the host of its shuffle server", &hello.shuffle.host);
+            let named = sanitize::check_name("the host of its shuffle server", &hello.shuffle.host);
             named.map_err(|error| error.to_string())?;
         }
         let is_divided = matches!(hello.slots, SlotCounts::Pools { .. });

@@ -158,7 +158,7 @@ impl Agent {
             };
             if retry == Retry::GiveUp {
                 let class = fetch_class(&error);
-                let message = crate::clean::message(&chain(&error));
+                let message = crate::sanitize::message(&chain(&error));
                 failures.push(WorkerFrame::FetchFailed { map, from, class, message });
             }
         }

@@ -11,9 +11,9 @@ use crate::agent::failed::Failed;
 use crate::agent::failed::failed as task_failed;
 use crate::agent::publish::{finish_part, make_built};
 use crate::agent::slots::ENGINE_TIMEOUT;
-use crate::clean::message as clean;
 use crate::input::FilePath;
 use crate::protocol::{FailureClass, ShippedProgram};
+use crate::sanitize::message as sanitize;
 use crate::segment::{GivenUpOutput, MapOutput, SegmentData, SpillFile};
 use crate::shuffle::store::HeldSegment;
 use crate::task::{PartDone, TaskStats};
@@ -199,7 +199,7 @@ impl Runner {
                     return Err(failed(FailureClass::Engine, &words));
                 }
                 Ok(Heard::Frame(RunnerWord::OverMemory { why })) => {
-                    let words = format!("the process of program {} was ended: {}", self.sum, clean(&why));
+                    let words = format!("the process of program {} was ended: {}", self.sum, sanitize(&why));
                     return Err(failed(FailureClass::User, &words));
                 }
                 Ok(Heard::Nothing) => {}

@@ -26,9 +26,9 @@ mod serve;
 
 use super::config::{RunnerStarter, WorkerConfig};
 use super::failed::Failed;
-use crate::clean::message as clean;
 use crate::http::Pool;
 use crate::protocol::{FailureClass, ProgramSum, ShippedProgram};
+use crate::sanitize::message as sanitize;
 use crate::settings::WorkerSettings;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use link::RunnerLink;
@@ -212,5 +212,5 @@ impl Runners {
 }
 
 fn failed(class: FailureClass, words: &str) -> Failed {
-    Failed { class, message: clean(words) }
+    Failed { class, message: sanitize(words) }
 }

@@ -16,7 +16,6 @@ use crate::agent::publish::open_named;
 use crate::agent::slots::{catch_panic, thread_cpu_ns};
 use crate::attempt::AttemptContext;
 use crate::budget::{Budget, KeptInFiles};
-use crate::clean::message as clean;
 use crate::fault;
 use crate::folder::Folder;
 use crate::http::{Pool, Timeouts};
@@ -26,6 +25,7 @@ use crate::memory_watch;
 use crate::output::Output;
 use crate::protocol::FailureClass;
 use crate::recycle::Recycler;
+use crate::sanitize::message as sanitize;
 use crate::segment::{SegmentData, SpillDirs, SpillFile};
 use crate::task::{self, PartDone, Progress, ReduceEnd, TaskStats};
 use std::io;
@@ -47,7 +47,7 @@ static SPEAKER: OnceLock<Arc<Mutex<RunnerLink>>> = OnceLock::new();
 /// Reports to the worker that this process ends because of a bug of the engine, so that user code is not
 /// charged. The worker relies on this message alone, whatever the exit code is.
 pub fn say_broken(why: &str) {
-    say_last(&RunnerWord::Broken { why: clean(why) });
+    say_last(&RunnerWord::Broken { why: sanitize(why) });
 }
 
 fn say_last(word: &RunnerWord) {
@@ -301,7 +301,7 @@ fn open_part(output: Option<(FilePath, String)>, job: &RunningJob) -> Result<Out
     let opened = Folder::open(folder).and_then(|folder| Ok((folder.open_own(&name)?, folder)));
     let (file, opened) = opened.map_err(|source| Failed {
         class: FailureClass::Output,
-        message: clean(&format!("could not write {}: {source}", folder.join(&name).display())),
+        message: sanitize(&format!("could not write {}: {source}", folder.join(&name).display())),
     })?;
     let mut output = job.part(folder.join(&name), file)?;
     output.open_named_with(open_named(Arc::new(opened), &name, |_| ()));

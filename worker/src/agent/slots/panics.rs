@@ -1,8 +1,8 @@
 //! Panics on the threads of slots: their message and location, and attribution to user code or the engine.
 
 use crate::agent::failed::Failed;
-use crate::clean::message as clean;
 use crate::protocol::FailureClass;
+use crate::sanitize::message as sanitize;
 use std::cell::{Cell, RefCell};
 
 /// Panic as recorded by the hook.
@@ -58,10 +58,10 @@ pub(in crate::agent) fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failed>)
 pub(super) fn panicked() -> Failed {
     match PANIC.with_borrow_mut(Option::take) {
         Some(Panicked { words, in_engine: true }) => {
-            let message = clean(&format!("{words} (a mistake of the engine, not of user code)"));
+            let message = sanitize(&format!("{words} (a mistake of the engine, not of user code)"));
             Failed { class: FailureClass::Engine, message }
         }
-        Some(Panicked { words, .. }) => Failed { class: FailureClass::User, message: clean(&words) },
+        Some(Panicked { words, .. }) => Failed { class: FailureClass::User, message: sanitize(&words) },
         None => Failed { class: FailureClass::User, message: "panicked".to_owned() },
     }
 }

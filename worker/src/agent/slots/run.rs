@@ -8,8 +8,8 @@ use crate::agent::job::JobCode;
 use crate::agent::publish::{finish_part, open_output, remove_built};
 use crate::agent::{crash, handed_over, runners};
 use crate::attempt::AttemptContext;
-use crate::clean::message as clean;
 use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
+use crate::sanitize::message as sanitize;
 use crate::task::{Progress, ReduceEnd, TaskFailure, TaskStats};
 use crate::{fault, task};
 use gristmill_scheduler::ids::TaskKind;
@@ -129,7 +129,7 @@ fn unread(assignment: &Assignment, setting: &SlotSetting, failure: &TaskFailure)
             let place = path.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
             tracing::error!(%task, map, place, "the output of a map is damaged where it is kept; the map runs again");
             let remark = format!("the output of map {map} is damaged on this worker, in {place}");
-            failed.message = clean(&format!("{}; {remark}", failed.message));
+            failed.message = sanitize(&format!("{}; {remark}", failed.message));
         }
     }
     failed
