@@ -1,10 +1,10 @@
 //! Work for slots, and what they report.
 
-use super::built::Built;
 use super::capture::CaptureMark;
 use super::failed::Failed;
 use super::job::RunningJob;
 use super::memory_peak::MemoryPeak;
+use super::part_file::PartFile;
 use super::runners::Runners;
 use super::started::StartedAttempts;
 use crate::budget::Budget;
@@ -110,7 +110,7 @@ pub enum Done {
         /// State of the attempt.
         state: Box<HandOver>,
         /// File with its output so far.
-        built: Built,
+        built: PartFile,
     },
 }
 

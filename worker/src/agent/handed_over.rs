@@ -4,8 +4,8 @@
 //! Not here: the state of such an attempt (the master keeps it), and segments, which are gathered again.
 
 use super::assignment::SlotSetting;
-use super::built::Built;
 use super::failed::{Failed, failed};
+use super::part_file::PartFile;
 use crate::answer;
 use crate::error_text::chain;
 use crate::http::{self, Body, HttpError};
@@ -42,16 +42,16 @@ pub(super) fn parse_route(path: &str) -> Option<(JobId, &str)> {
 
 /// Files of handed-over attempts, by job and attempt. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct HandoverStore(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, Built>>>>);
+pub(super) struct HandoverStore(Arc<Mutex<BTreeMap<JobId, BTreeMap<String, PartFile>>>>);
 
 impl HandoverStore {
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, BTreeMap<String, Built>>> {
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, BTreeMap<String, PartFile>>> {
         // Every change is one insert or one removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores the output of an attempt.
-    pub(super) fn keep(&self, attempt: AttemptId, built: Built) {
+    pub(super) fn keep(&self, attempt: AttemptId, built: PartFile) {
         self.jobs().entry(attempt.task.job).or_default().insert(attempt.file_name(), built);
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let path = folder.path().join("part");
         std::fs::write(&path, "some").unwrap();
         let handovers = HandoverStore::default();
-        let built = Built::at(crate::folder::Folder::open(folder.path()).unwrap(), "part");
+        let built = PartFile::at(crate::folder::Folder::open(folder.path()).unwrap(), "part");
         handovers.keep(TaskId::reduce(JobId(4), 0).attempt(0), built);
         handovers.forget(JobId(5));
         assert!(path.exists());

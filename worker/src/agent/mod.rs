@@ -6,7 +6,6 @@
 
 mod assignment;
 mod auth;
-mod built;
 pub mod capture;
 pub mod check;
 mod config;
@@ -20,6 +19,7 @@ mod frames;
 mod handed_over;
 mod job;
 mod memory_peak;
+mod part_file;
 mod publish;
 mod rejoin;
 pub mod runners;

@@ -5,9 +5,9 @@
 //! object of its own that is ignored.
 
 use super::assignment::{Assignment, Done, Permit, SlotEvent, SlotSetting};
-use super::built::Built;
 use super::failed::{Destination, Failed};
 use super::job::RunningJob;
+use super::part_file::PartFile;
 use crate::commit;
 use crate::descriptors;
 use crate::disk;
@@ -82,7 +82,7 @@ fn shared(job: &RunningJob) -> io::Result<Folder> {
     Ok(temporary)
 }
 
-impl Built {
+impl PartFile {
     fn of(assignment: &Assignment, setting: &SlotSetting) -> Result<Self, Failed> {
         let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
         let folder = match destination(&assignment.job)? {
@@ -109,15 +109,18 @@ impl Built {
 }
 
 /// Creates the empty file of a part.
-pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Result<(File, Built), Failed> {
-    let built = Built::of(assignment, setting)?;
+pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Result<(File, PartFile), Failed> {
+    let built = PartFile::of(assignment, setting)?;
     // No directory is created for it: if `_temporary` is missing, the job is over and must not come back.
     let file = fault::error("part.write").and_then(|()| built.folder.create(&built.name));
     let file = file.map_err(|source| built.failed(&source))?;
     Ok((file, built))
 }
 
-pub(super) fn open_output(assignment: &Assignment, setting: &SlotSetting) -> Result<(Output, Built), Failed> {
+pub(super) fn open_output(
+    assignment: &Assignment,
+    setting: &SlotSetting,
+) -> Result<(Output, PartFile), Failed> {
     let (file, built) = make_built(assignment, setting)?;
     let job = &assignment.job;
     let mut output = job.part(built.path(), file)?;
@@ -157,7 +160,7 @@ pub(super) fn finish_part(
     assignment: &Assignment,
     setting: &SlotSetting,
     done: PartDone,
-    built: &Built,
+    built: &PartFile,
     stats: &mut TaskStats,
 ) -> Result<Done, Failed> {
     *stats = done.stats.clone();
@@ -204,13 +207,13 @@ pub(super) fn finish_part(
 fn upload_parts(
     assignment: &Assignment,
     (bucket, url): (&Arc<dyn ObjectBucket>, &ObjectUrl),
-    built: &Built,
+    built: &PartFile,
     part: &Part,
 ) -> Result<FileStamp, Failed> {
     let order = &assignment.job.order;
     let nonce = commit::nonce_of(&order.output_probe);
     let name = attempt_object_name(&part.name, nonce, assignment.attempt.epoch);
-    let upload = |built: &Built, key: String, expected| {
+    let upload = |built: &PartFile, key: String, expected| {
         let file = built.open().map_err(|source| output_failed(&built.path(), &source))?;
         bucket.upload(&key, file, expected).map_err(|error| store_failed(&error))
     };
@@ -241,7 +244,7 @@ fn send_parts(
     assignment: &Assignment,
     setting: &SlotSetting,
     endpoint: &Endpoint,
-    built: &Built,
+    built: &PartFile,
     part: &Part,
     permit: &Secret,
 ) -> Result<FileStamp, Failed> {
@@ -257,7 +260,7 @@ fn send_parts(
 fn send_file(
     setting: &SlotSetting,
     endpoint: &Endpoint,
-    built: &Built,
+    built: &PartFile,
     (part, path): (&str, &str),
     permit: &Secret,
 ) -> Result<FileStamp, Failed> {
@@ -308,7 +311,7 @@ fn send_file(
 
 pub(super) fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
     if assignment.job.destination.get().is_some()
-        && let Ok(built) = Built::of(assignment, setting)
+        && let Ok(built) = PartFile::of(assignment, setting)
     {
         for named in assignment.job.named_outputs().iter() {
             built.named(named).remove();

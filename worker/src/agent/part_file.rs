@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// File in which an attempt builds its part.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct PartFile {
     pub(super) folder: Arc<Folder>,
     pub(super) name: String,
     /// True if the directory is that of the output, not this worker's own.
     pub(super) in_output: bool,
 }
 
-impl Built {
+impl PartFile {
     /// Creates the value for a file of this directory.
     #[cfg(test)]
     pub(super) fn at(folder: Folder, name: &str) -> Self {
