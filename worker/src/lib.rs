@@ -6,7 +6,6 @@
 //! described in `FORMAT.md`.
 
 pub mod agent;
-pub mod answer;
 pub mod api;
 mod attempt;
 pub mod budget;
@@ -35,6 +34,7 @@ pub mod prefetch;
 pub mod prelude;
 pub mod protocol;
 pub(crate) mod recycle;
+pub mod response;
 pub mod sanitize;
 pub mod segment;
 pub mod settings;

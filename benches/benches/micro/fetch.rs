@@ -11,11 +11,11 @@ use crate::slow_group;
 use crate::task::JOB;
 use criterion::{BatchSize, Criterion, Throughput};
 use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
-use gristmill::worker::answer;
 use gristmill::worker::budget::Budget;
 use gristmill::worker::http::{
     Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
 };
+use gristmill::worker::response;
 use gristmill::worker::segment::{
     MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
 };
@@ -104,7 +104,7 @@ impl SegmentServer {
                         let path = request.uri().path();
                         match path.strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
                             Some(job) => segments(&store, job, request).await,
-                            None => answer::status(StatusCode::NOT_FOUND),
+                            None => response::status(StatusCode::NOT_FOUND),
                         }
                     }
                 };

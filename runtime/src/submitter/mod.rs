@@ -5,13 +5,13 @@
 //! master has reported that it counts.
 
 use gristmill_worker::agent::files::{Served, serve_range};
-use gristmill_worker::answer;
 use gristmill_worker::commit::is_output_name;
 use gristmill_worker::fault;
 use gristmill_worker::folder::{Folder, PlainName};
 use gristmill_worker::http::limits::STALL_TIME;
 use gristmill_worker::http::{self, Access, Body, Secret, ServerConfig, Steady, Transport, serve};
 use gristmill_worker::input::FileStamp;
+use gristmill_worker::response;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use std::fs;
@@ -82,13 +82,13 @@ async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>
     }
     // No parts are sent for an output that workers write to a store.
     let (Some(put), Some(parts)) = (PutPart::parse(&path), parts) else {
-        return answer::status(StatusCode::NOT_FOUND);
+        return response::status(StatusCode::NOT_FOUND);
     };
     match receive(&parts, &put, request.into_body()).await {
-        Ok(stamp) => answer::json(StatusCode::OK, &stamp),
-        Err(Refusal::Broken) => answer::status(StatusCode::BAD_REQUEST),
+        Ok(stamp) => response::json(StatusCode::OK, &stamp),
+        Err(Refusal::Broken) => response::status(StatusCode::BAD_REQUEST),
         Err(Refusal::Disk(source)) if source.kind() == io::ErrorKind::AlreadyExists => {
-            answer::status(StatusCode::CONFLICT)
+            response::status(StatusCode::CONFLICT)
         }
         Err(Refusal::Disk(source)) => {
             let attempt = put.attempt;
@@ -98,7 +98,7 @@ async fn respond(files: Served, parts: Option<Parts>, request: Request<Incoming>
                 io::ErrorKind::NotFound => StatusCode::GONE,
                 _ => StatusCode::INSUFFICIENT_STORAGE,
             };
-            answer::bytes(status, text)
+            response::bytes(status, text)
         }
     }
 }

@@ -3,10 +3,10 @@
 use super::config::WorkerConfig;
 use super::handed_over::{self, HandoverStore};
 use super::{check, files};
-use crate::answer;
 use crate::http::{self, Access, Body, RouteAuth, Secret, ServerConfig};
 use crate::input::FilePath;
 use crate::input::list::list_local;
+use crate::response;
 use crate::segment::SpillDirs;
 use crate::shuffle::pace::OutPace;
 use crate::shuffle::serve;
@@ -106,20 +106,20 @@ async fn respond(
     if path == "/list" {
         return answer_list(request).await;
     }
-    answer::status(StatusCode::NOT_FOUND)
+    response::status(StatusCode::NOT_FOUND)
 }
 
 async fn answer_list(request: Request<Incoming>) -> Response<Body> {
     let Ok(body) = http::read_limited(request.into_body(), files::REQUEST_BYTES_MAX).await else {
-        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+        return response::status(StatusCode::PAYLOAD_TOO_LARGE);
     };
     let Ok(path) = serde_json::from_slice::<FilePath>(&body) else {
-        return answer::status(StatusCode::BAD_REQUEST);
+        return response::status(StatusCode::BAD_REQUEST);
     };
     let listed = tokio::task::spawn_blocking(move || list_local(&path)).await;
     match listed {
-        Ok(Ok(files)) => answer::json(StatusCode::OK, &files),
-        Ok(Err(error)) => answer::json(files::refusal(&error), &crate::error_text::chain(&error)),
-        Err(_) => answer::status(StatusCode::INTERNAL_SERVER_ERROR),
+        Ok(Ok(files)) => response::json(StatusCode::OK, &files),
+        Ok(Err(error)) => response::json(files::refusal(&error), &crate::error_text::chain(&error)),
+        Err(_) => response::status(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }

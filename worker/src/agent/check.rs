@@ -1,10 +1,10 @@
 //! Self-report of a worker, including its routes to other workers, for diagnosis (`gristmill doctor`).
 
 use super::files::REQUEST_BYTES_MAX;
-use crate::answer;
 use crate::error_text::chain;
 use crate::http::{self, Body, Connection, Endpoint, HttpError, Plaintext, Timeouts};
 use crate::input::{FilePath, open_regular};
+use crate::response;
 use crate::segment::SpillDirs;
 use crate::{descriptors, machine};
 use hyper::body::Incoming;
@@ -102,10 +102,10 @@ pub(super) async fn answer_check(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
-        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+        return response::status(StatusCode::PAYLOAD_TOO_LARGE);
     };
     let Ok(CheckRequest { mut peers, path, probe }) = serde_json::from_slice(&body) else {
-        return answer::status(StatusCode::BAD_REQUEST);
+        return response::status(StatusCode::BAD_REQUEST);
     };
     peers.truncate(PEERS_MAX);
     let look = move || {
@@ -128,10 +128,10 @@ pub(super) async fn answer_check(
     }
     // Unknown values are not reported as numbers.
     let Ok((sees, sees_probe, fingerprint, Ok((disk_free_bytes, _)))) = looked.await else {
-        return answer::status(StatusCode::INTERNAL_SERVER_ERROR);
+        return response::status(StatusCode::INTERNAL_SERVER_ERROR);
     };
     let (descriptors, build) = (descriptors::allowed() as u64, machine::build_id());
-    answer::json(
+    response::json(
         StatusCode::OK,
         &WorkerCheck {
             wall_ms: wall_ms(),

@@ -4,12 +4,12 @@
 //! attached submitter. Files named on a worker are served by that worker. Both sides use the same two
 //! routes, `POST /files/JOB` for a range and `POST /list` for names.
 
-use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, Endpoint, HttpError, Key, Pool, Secret};
 use crate::input::{
     ByteSource, FileAccess, FilePath, FileStamp, InputError, LocalFiles, Piece, Place, open_regular,
 };
+use crate::response;
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use hyper::body::Incoming;
@@ -61,24 +61,24 @@ pub enum Served {
 /// 422 if it cannot be read, 503 if a local resource limit was reached.
 pub async fn serve_range(served: Served, request: Request<Incoming>) -> Response<Body> {
     let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
-        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+        return response::status(StatusCode::PAYLOAD_TOO_LARGE);
     };
     let Ok(range) = codec::decode_message::<RangeRequest>(&body, 4 * REQUEST_BYTES_MAX) else {
-        return answer::status(StatusCode::BAD_REQUEST);
+        return response::status(StatusCode::BAD_REQUEST);
     };
     if RANGE_BYTES_MAX < range.length {
-        return answer::status(StatusCode::RANGE_NOT_SATISFIABLE);
+        return response::status(StatusCode::RANGE_NOT_SATISFIABLE);
     }
     if let Served::Listed(files) = &served
         && !files.contains(&range.path)
     {
-        return answer::status(StatusCode::NOT_FOUND);
+        return response::status(StatusCode::NOT_FOUND);
     }
     let read = tokio::task::spawn_blocking(move || read_range(&range)).await;
     match read {
-        Ok(Ok(bytes)) => answer::bytes(StatusCode::OK, bytes),
-        Ok(Err(status)) => answer::status(status),
-        Err(_) => answer::status(StatusCode::INTERNAL_SERVER_ERROR),
+        Ok(Ok(bytes)) => response::bytes(StatusCode::OK, bytes),
+        Ok(Err(status)) => response::status(status),
+        Err(_) => response::status(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 

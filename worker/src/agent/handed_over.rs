@@ -6,11 +6,11 @@
 use super::assignment::SlotSetting;
 use super::failed::{Failed, failed};
 use super::part_file::PartFile;
-use crate::answer;
 use crate::error_text::chain;
 use crate::http::{self, Body, HttpError};
 use crate::output::{Output, unpacking};
 use crate::protocol::{Continuation, FailureClass, JobOrder};
+use crate::response;
 use crate::sanitize::message as sanitize;
 use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, JobId};
@@ -67,9 +67,9 @@ impl HandoverStore {
     /// Serves `GET /suspended/JOB/ATTEMPT` with the whole file; 404 if there is none.
     pub(super) async fn serve(&self, job: JobId, name: &str) -> Response<Body> {
         let built = self.jobs().get(&job).and_then(|files| files.get(name)).cloned();
-        let Some(built) = built else { return answer::status(StatusCode::NOT_FOUND) };
+        let Some(built) = built else { return response::status(StatusCode::NOT_FOUND) };
         let Ok(Ok(mut file)) = tokio::task::spawn_blocking(move || built.open()).await else {
-            return answer::status(StatusCode::NOT_FOUND);
+            return response::status(StatusCode::NOT_FOUND);
         };
         let (sender, body) = http::stream(CHUNKS_AHEAD);
         tokio::task::spawn_blocking(move || {
@@ -82,7 +82,7 @@ impl HandoverStore {
                 sender.send_blocking(chunk.into())?;
             }
         });
-        answer::with_body(StatusCode::OK, body)
+        response::with_body(StatusCode::OK, body)
     }
 }
 

@@ -6,10 +6,10 @@
 use super::pace::OutPace;
 use super::store::Store;
 use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest, OutputHead, fetch_maps_max};
-use crate::answer;
 use crate::codec;
 use crate::http::{self, Body, BodySender};
 use crate::machine::files_seen;
+use crate::response;
 use crate::segment::{InFileBytes, InFileSegment, PARTITIONS_MAX, SegmentData};
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
@@ -65,19 +65,19 @@ pub(crate) async fn segments_at(
 ) -> Response<Body> {
     let body = match http::read_limited(request.into_body(), FETCH_REQUEST_BYTES_MAX).await {
         Ok(body) => body,
-        Err(_) => return answer::status(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => return response::status(StatusCode::PAYLOAD_TOO_LARGE),
     };
     let Ok(wanted) = codec::decode_message::<FetchRequest>(&body, 4 * FETCH_REQUEST_BYTES_MAX) else {
-        return answer::status(StatusCode::BAD_REQUEST);
+        return response::status(StatusCode::BAD_REQUEST);
     };
     let partitions = wanted.partitions.len();
     if (PARTITIONS_MAX as usize) < partitions || fetch_maps_max(partitions) < wanted.maps.len() {
-        return answer::status(StatusCode::PAYLOAD_TOO_LARGE);
+        return response::status(StatusCode::PAYLOAD_TOO_LARGE);
     }
     let held = store.clone();
     // Checking files for changes reads a disk, which may be slow.
     let Ok((head, pieces)) = tokio::task::spawn_blocking(move || look_up(&held, job, wanted)).await else {
-        return answer::status(StatusCode::INTERNAL_SERVER_ERROR);
+        return response::status(StatusCode::INTERNAL_SERVER_ERROR);
     };
     let mut front = vec![0; 4];
     codec::encode(&head, &mut front);
@@ -93,7 +93,7 @@ pub(crate) async fn segments_at(
                 None
             }
         }));
-        return answer::with_body(StatusCode::OK, http::pieces(ready));
+        return response::with_body(StatusCode::OK, http::pieces(ready));
     }
     let (sender, body) = http::stream(CHUNKS_AHEAD);
     let sender = Paced { sender, pace: pace.cloned() };
@@ -107,7 +107,7 @@ pub(crate) async fn segments_at(
             Err(Unsent::Unreadable { output, source }) => store.give_up_unreadable(job, output, &source),
         }
     });
-    answer::with_body(StatusCode::OK, body)
+    response::with_body(StatusCode::OK, body)
 }
 
 /// Error of sending segments.

@@ -15,8 +15,8 @@
 
 use super::tokens::{Tokens, TokensError};
 use crate::role::Role;
-use gristmill_worker::answer;
 use gristmill_worker::http::{Body, Secret, SecretError};
+use gristmill_worker::response;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use std::sync::{Mutex, PoisonError};
@@ -58,7 +58,7 @@ pub(super) fn is_open(method: &Method, path: &str) -> bool {
 /// File at this path.
 pub(super) fn file(path: &str) -> Option<Response<Body>> {
     let (_, kind, content) = FILES.into_iter().find(|(known, ..)| *known == path)?;
-    let mut response = answer::bytes(StatusCode::OK, content);
+    let mut response = response::bytes(StatusCode::OK, content);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     Some(response)

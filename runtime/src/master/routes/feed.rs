@@ -3,8 +3,8 @@
 use super::super::input::MasterHandle;
 use super::super::state::FeedCursor;
 use super::status_in;
-use gristmill_worker::answer;
 use gristmill_worker::http::{Body, ShownKey, stream};
+use gristmill_worker::response;
 use hyper::{Response, StatusCode};
 use std::time::Duration;
 
@@ -39,5 +39,5 @@ pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
             }
         }
     });
-    answer::with_body(StatusCode::OK, body)
+    response::with_body(StatusCode::OK, body)
 }

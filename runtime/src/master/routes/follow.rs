@@ -7,11 +7,11 @@ use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submiss
 use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::answer;
 use gristmill_worker::codec;
 use gristmill_worker::fault;
 use gristmill_worker::http::{Body, BodySender, PeerAddress, ShownKey, stream};
 use gristmill_worker::objects::is_url;
+use gristmill_worker::response;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use std::time::Duration;
@@ -173,7 +173,7 @@ fn lines(
             let _ = tokio::time::timeout(KEEPALIVE, notified).await;
         }
     });
-    answer::with_body(StatusCode::OK, body)
+    response::with_body(StatusCode::OK, body)
 }
 
 /// Waits until the client that follows a job has closed its output. Returns false if it is gone before, or its token

@@ -62,9 +62,9 @@ use crate::role::Role;
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
-use gristmill_worker::answer;
 use gristmill_worker::http::{Body, PeerAddress, ShownKey, accept_upgrade, read_limited};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
+use gristmill_worker::response;
 use gristmill_worker::sanitize;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
@@ -138,7 +138,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::POST, ["tokens", "rotate"]) => tokens::rotate_tokens(&handle, shown(request)).await,
         (&Method::POST, ["shutdown"]) => {
             let _ = handle.shutdown.send(Some(Ending::Abandons));
-            Ok(answer::status(StatusCode::NO_CONTENT))
+            Ok(response::status(StatusCode::NO_CONTENT))
         }
         _ => Err(RouteRefusal::new(
             StatusCode::NOT_FOUND,
@@ -162,7 +162,10 @@ impl RouteRefusal {
 
     fn answer(self) -> Response<Body> {
         // The message may repeat request data.
-        answer::json(self.status, &ApiError { message: sanitize::message(&self.error.message), ..self.error })
+        response::json(
+            self.status,
+            &ApiError { message: sanitize::message(&self.error.message), ..self.error },
+        )
     }
 
     fn ending() -> Self {
@@ -173,7 +176,7 @@ impl RouteRefusal {
 type Answered = Result<Response<Body>, RouteRefusal>;
 
 fn ok<T: Serialize>(value: &T) -> Answered {
-    Ok(answer::json(StatusCode::OK, value))
+    Ok(response::json(StatusCode::OK, value))
 }
 
 fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Body> {
@@ -182,7 +185,7 @@ fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Bo
     let (Some((response, io)), Some(peer), Some(key)) =
         (accept_upgrade(request, CONTROL_PROTOCOL), peer, key)
     else {
-        return answer::status(StatusCode::UPGRADE_REQUIRED);
+        return response::status(StatusCode::UPGRADE_REQUIRED);
     };
     tokio::spawn(async move {
         if let Ok(io) = io.await {
@@ -348,7 +351,7 @@ async fn cancel(handle: &MasterHandle, job: &str, key: &ShownKey) -> Answered {
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Cancel { job, reply });
     done.await.map_err(|_| RouteRefusal::ending())?;
-    Ok(answer::status(StatusCode::NO_CONTENT))
+    Ok(response::status(StatusCode::NO_CONTENT))
 }
 
 async fn drain(handle: &MasterHandle, worker: &str) -> Answered {
@@ -357,7 +360,7 @@ async fn drain(handle: &MasterHandle, worker: &str) -> Answered {
     let (reply, found) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::Drain { worker, reply });
     match found.await {
-        Ok(true) => Ok(answer::status(StatusCode::NO_CONTENT)),
+        Ok(true) => Ok(response::status(StatusCode::NO_CONTENT)),
         Ok(false) => Err(missing(format!("there is no {worker}: it has left, or never joined this master"))),
         Err(_) => Err(RouteRefusal::ending()),
     }
@@ -370,7 +373,7 @@ async fn client_closed(handle: &MasterHandle, job: &str, sent: ShownBody) -> Ans
     let (reply, done) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::ClientClosed { job, failed: closed.failed, reply });
     done.await.map_err(|_| RouteRefusal::ending())?;
-    Ok(answer::status(StatusCode::NO_CONTENT))
+    Ok(response::status(StatusCode::NO_CONTENT))
 }
 
 async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answered {
@@ -463,7 +466,7 @@ async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
     let (reply, known) = oneshot::channel();
     let _ = handle.inputs.send(MasterInput::ProcessEnded { end, key, reply });
     match known.await.map_err(|_| RouteRefusal::ending())? {
-        true => Ok(answer::status(StatusCode::NO_CONTENT)),
+        true => Ok(response::status(StatusCode::NO_CONTENT)),
         false => Err(unknown()),
     }
 }

@@ -5,8 +5,8 @@ use super::super::page::ENTER_PATH;
 use super::{Answered, RouteRefusal, ok, parsed};
 use crate::api::{EnterPage, ErrorCode, MadeToken, PageCode};
 use crate::role::Role;
-use gristmill_worker::answer;
 use gristmill_worker::http::{Body, ShownKey, read_limited};
+use gristmill_worker::response;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answere
 /// Responds to requests outside the routes of clients.
 pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -> Response<Body> {
     if (request.method(), request.uri().path()) != (&Method::POST, ENTER_PATH) {
-        return answer::status(StatusCode::NOT_FOUND);
+        return response::status(StatusCode::NOT_FOUND);
     }
     enter(handle, request.into_body()).await.unwrap_or_else(RouteRefusal::answer)
 }

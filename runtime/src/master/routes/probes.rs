@@ -2,8 +2,8 @@
 
 use super::super::gauges;
 use super::super::input::MasterHandle;
-use gristmill_worker::answer;
 use gristmill_worker::http::Body;
+use gristmill_worker::response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use std::time::Duration;
@@ -25,17 +25,21 @@ pub(in crate::master) fn is_open(method: &Method, path: &str) -> bool {
 /// Responds to a probe or with the metrics; `None` if the request is neither.
 pub(super) async fn respond(handle: &MasterHandle, method: &Method, path: &str) -> Option<Response<Body>> {
     match (method, path) {
-        (&Method::GET, HEALTH_PATH) => Some(answer::status(StatusCode::NO_CONTENT)),
+        (&Method::GET, HEALTH_PATH) => Some(response::status(StatusCode::NO_CONTENT)),
         (&Method::GET, READY_PATH) => {
             let asked = tokio::time::timeout(READY_TIMEOUT, handle.query(|_, _| ())).await;
             let ready = matches!(asked, Ok(Some(())));
-            Some(answer::status(if ready { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }))
+            Some(response::status(if ready {
+                StatusCode::NO_CONTENT
+            } else {
+                StatusCode::SERVICE_UNAVAILABLE
+            }))
         }
         (&Method::GET, METRICS_PATH) => {
             let Some(text) = handle.query(gauges::text).await else {
-                return Some(answer::status(StatusCode::SERVICE_UNAVAILABLE));
+                return Some(response::status(StatusCode::SERVICE_UNAVAILABLE));
             };
-            let mut response = answer::bytes(StatusCode::OK, text);
+            let mut response = response::bytes(StatusCode::OK, text);
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(gauges::CONTENT_TYPE));
             Some(response)
         }

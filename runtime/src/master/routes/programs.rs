@@ -5,9 +5,9 @@ use super::super::programs::{ProgramError, Programs};
 use super::super::state::MasterState;
 use super::{Answered, RouteRefusal, ok};
 use crate::api::{ErrorCode, Submission};
-use gristmill_worker::answer;
 use gristmill_worker::http::{Body, ShownKey};
 use gristmill_worker::protocol::{PROGRAMS_PATH, ProgramSum, ShippedProgram};
+use gristmill_worker::response;
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use std::collections::BTreeSet;
@@ -113,7 +113,7 @@ pub(super) async fn put(
         }
         () = ended => return refusal(StatusCode::UNAUTHORIZED, "the token of this upload ended".to_owned()),
     }
-    Ok(answer::status(StatusCode::NO_CONTENT))
+    Ok(response::status(StatusCode::NO_CONTENT))
 }
 
 /// Rejects a job whose program does not exist here.
@@ -134,11 +134,11 @@ pub(super) async fn send(handle: &MasterHandle, method: &Method, path: &str) -> 
         _ => Ok(None),
     };
     Some(match found {
-        Ok(Some(body)) => answer::with_body(StatusCode::OK, body),
-        Ok(None) => answer::status(StatusCode::NOT_FOUND),
+        Ok(Some(body)) => response::with_body(StatusCode::OK, body),
+        Ok(None) => response::status(StatusCode::NOT_FOUND),
         Err(error) => {
             tracing::warn!(program = sum, %error, "a shipped program could not be read");
-            answer::status(StatusCode::INTERNAL_SERVER_ERROR)
+            response::status(StatusCode::INTERNAL_SERVER_ERROR)
         }
     })
 }

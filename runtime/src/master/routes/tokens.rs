@@ -4,8 +4,8 @@ use super::super::input::MasterHandle;
 use super::super::tokens::{Tokens, TokensError};
 use super::{Answered, BODY_BYTES_MAX, RouteRefusal, ShownBody, body, ok, parsed};
 use crate::api::{ErrorCode, MadeToken, NewToken, RevokeToken, RotateTokens};
-use gristmill_worker::answer;
 use gristmill_worker::http::Key;
+use gristmill_worker::response;
 use hyper::StatusCode;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn change_tokens(
     let changed =
         tokio::task::spawn_blocking(move || change(&tokens)).await.map_err(|_| RouteRefusal::ending())?;
     changed.map_err(|error| refused_token(&error))?;
-    Ok(answer::status(StatusCode::NO_CONTENT))
+    Ok(response::status(StatusCode::NO_CONTENT))
 }
 
 fn refused_token(error: &TokensError) -> RouteRefusal {

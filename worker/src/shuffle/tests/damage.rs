@@ -3,9 +3,9 @@
 //! The holder has its own socket and its outputs in files; between it and the home a proxy flips bits.
 
 use super::{Open, attempt, key};
-use crate::answer;
 use crate::budget::Budget;
 use crate::http::{Bind, Endpoint, Plaintext, Pool, ServerConfig, Timeouts, Transport, serve};
+use crate::response;
 use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting};
 use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher};
 use crate::shuffle::plan::{FetchLimits, FetchPlan};
@@ -70,7 +70,7 @@ impl Pair {
             async move {
                 match request.uri().path().strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
                     Some(job) => segments(&store, job, request).await,
-                    None => answer::status(hyper::StatusCode::NOT_FOUND),
+                    None => response::status(hyper::StatusCode::NOT_FOUND),
                 }
             }
         };

@@ -10,12 +10,12 @@ use super::pace::{InPace, OutPace};
 use super::plan::{Fetch, FetchLimits, FetchPlan};
 use super::serve::segments_at;
 use super::store::Store;
-use crate::answer;
 use crate::budget::Budget;
 use crate::http::{
     Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
 };
 use crate::protocol::{LaneOrder, LaneShare};
+use crate::response;
 use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill_scheduler::units::Time;
@@ -114,7 +114,7 @@ impl Pair {
             async move {
                 match request.uri().path().strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
                     Some(job) => segments_at(Some(&out), &store, job, request).await,
-                    None => answer::status(StatusCode::NOT_FOUND),
+                    None => response::status(StatusCode::NOT_FOUND),
                 }
             }
         };

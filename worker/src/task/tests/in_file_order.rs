@@ -3,12 +3,12 @@
 use super::super::*;
 use super::in_file::{Setup, setup};
 use super::runner::JOB;
-use crate::answer;
 use crate::budget::Budget;
 use crate::http::{
     Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
 };
 use crate::machine::files_seen;
+use crate::response;
 use crate::segment::{InFileSegment, MapOutput, ReceivedOrder, SegmentError, SegmentId, SpillDirs};
 use crate::shuffle::fetch::{FetchOutcome, Fetcher};
 use crate::shuffle::plan::Fetch;
@@ -71,7 +71,7 @@ fn fetched(
             async move {
                 match request.uri().path().strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
                     Some(job) => segments(&store, job, request).await,
-                    None => answer::status(hyper::StatusCode::NOT_FOUND),
+                    None => response::status(hyper::StatusCode::NOT_FOUND),
                 }
             }
         };
