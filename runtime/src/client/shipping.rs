@@ -3,21 +3,15 @@
 use super::asynchronous::AsyncClient;
 use super::outcome::ClientError;
 use crate::api::ROOT;
-use gristmill_worker::http::stream;
+use gristmill_worker::http::file_body;
 use gristmill_worker::protocol::{ProgramSum, ShippedProgram};
 use hyper::Method;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::OnceLock;
 
 /// File of this process's program, also after it has been replaced.
 const OWN_PROGRAM: &str = "/proc/self/exe";
-
-/// Bytes of the program read at once.
-const CHUNK_BYTES: usize = 512 << 10;
-
-/// Number of such chunks that wait for the socket.
-const CHUNKS_AHEAD: usize = 2;
 
 /// Checksum and size of this program. Blocking.
 fn own_program() -> io::Result<ShippedProgram> {
@@ -40,18 +34,7 @@ impl AsyncClient {
         if self.get(&path).await? {
             return Ok(program);
         }
-        let mut file = File::open(OWN_PROGRAM).map_err(unreadable)?;
-        let (sender, body) = stream(CHUNKS_AHEAD);
-        let reading = tokio::task::spawn_blocking(move || {
-            loop {
-                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-                let got = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-                if got == 0 {
-                    return sender.finish_blocking();
-                }
-                sender.send_blocking(chunk.into())?;
-            }
-        });
+        let (reading, body) = file_body(File::open(OWN_PROGRAM).map_err(unreadable)?);
         let sent = self.send(Method::PUT, &path, body).await;
         // The reader ends with the request. Its own error appears as a body that breaks off.
         let _: Result<io::Result<()>, _> = reading.await;

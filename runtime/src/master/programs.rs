@@ -10,24 +10,21 @@ use bytes::Bytes;
 use gristmill_scheduler::units::Bytes as ByteCount;
 use gristmill_worker::folder::Folder;
 use gristmill_worker::http::limits::STALL_TIME;
-use gristmill_worker::http::{Body, Steady, stream};
+use gristmill_worker::http::{Body, Steady, file_body};
 use gristmill_worker::protocol::{ProgramSum, ProgramSumming, ShippedProgram};
 use hyper::body::Incoming;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::fs::DirBuilder;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// Bytes of a program read at once to be sent.
-const CHUNK_BYTES: usize = 512 << 10;
-
-/// Number of such chunks that wait for the socket, or for the disk.
+/// Number of chunks of a program that wait for the disk.
 const CHUNKS_AHEAD: usize = 4;
 
 /// Prefix of drafts; no checksum starts with it.
@@ -312,19 +309,7 @@ impl Programs {
         let programs = self.clone();
         let opened = tokio::task::spawn_blocking(move || programs.folder.open_file(sum.to_string())).await;
         let file = opened.unwrap_or_else(|panic| Err(io::Error::other(panic)))?;
-        let (sender, body) = stream(CHUNKS_AHEAD);
-        tokio::task::spawn_blocking(move || {
-            let mut file: File = file;
-            loop {
-                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-                let got = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-                if got == 0 {
-                    return sender.finish_blocking();
-                }
-                sender.send_blocking(chunk.into())?;
-            }
-        });
-        Ok(Some(body))
+        Ok(Some(file_body(file).1))
     }
 }
 

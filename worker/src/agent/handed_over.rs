@@ -16,15 +16,9 @@ use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, JobId};
 use hyper::{Method, Response, StatusCode};
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Bytes that are read at once to be sent.
-const CHUNK_BYTES: usize = 256 << 10;
-
-/// Number of chunks that may wait for the socket.
-const CHUNKS_AHEAD: usize = 2;
 
 /// Route prefix under which a worker serves handed-over output.
 const ROUTE: &str = "/suspended/";
@@ -68,21 +62,10 @@ impl HandoverStore {
     pub(super) async fn serve(&self, job: JobId, name: &str) -> Response<Body> {
         let built = self.jobs().get(&job).and_then(|files| files.get(name)).cloned();
         let Some(built) = built else { return response::status(StatusCode::NOT_FOUND) };
-        let Ok(Ok(mut file)) = tokio::task::spawn_blocking(move || built.open()).await else {
+        let Ok(Ok(file)) = tokio::task::spawn_blocking(move || built.open()).await else {
             return response::status(StatusCode::NOT_FOUND);
         };
-        let (sender, body) = http::stream(CHUNKS_AHEAD);
-        tokio::task::spawn_blocking(move || {
-            loop {
-                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-                let got = (&mut file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-                if got == 0 {
-                    return sender.finish_blocking();
-                }
-                sender.send_blocking(chunk.into())?;
-            }
-        });
-        response::with_body(StatusCode::OK, body)
+        response::with_body(StatusCode::OK, http::file_body(file).1)
     }
 }
 

@@ -23,18 +23,12 @@ use crate::sanitize::message as sanitize;
 use crate::task::{PartDone, TaskStats};
 use hyper::{Method, StatusCode};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of a part that are read at once to be sent.
-const PART_CHUNK_BYTES: usize = 512 << 10;
-
 /// Maximum bytes of a submitter's response to a part.
 const STAMP_BYTES_MAX: usize = 4 << 10;
-
-/// Number of chunks that may wait for the socket.
-const PART_CHUNKS_AHEAD: usize = 2;
 
 /// Returns the name under which a task's part is published.
 fn part_name(assignment: &Assignment) -> String {
@@ -267,18 +261,7 @@ fn send_file(
     let file = built.open().map_err(|source| output_failed(&built.path(), &source))?;
     let fault = |message: String| Failed { class: FailureClass::Unreachable, message };
     setting.runtime.block_on(async {
-        let (sender, body) = http::stream(PART_CHUNKS_AHEAD);
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut file = file;
-            loop {
-                let mut chunk = Vec::with_capacity(PART_CHUNK_BYTES);
-                let got = (&mut file).take(PART_CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-                if got == 0 {
-                    return sender.finish_blocking();
-                }
-                sender.send_blocking(chunk.into())?;
-            }
-        });
+        let (reading, body) = http::file_body(file);
         let response = setting.pool.request(endpoint, Some(permit), Method::PUT, path, body).await;
         // Reading ends with the request. Its own error appears as a body that ends early.
         let read = reading.await;

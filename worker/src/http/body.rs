@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::limits::{BODY_TIME, RATE_BYTES_MIN};
@@ -109,20 +111,6 @@ impl BodySender {
         self.sender.send(Some(bytes)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Adds bytes as [`BodySender::send`], from a thread outside the runtime.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
-    ///
-    /// # Panics
-    /// On a thread of an asynchronous runtime, which it would block.
-    pub fn send_blocking(&self, bytes: Bytes) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.sender.blocking_send(Some(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-
     /// Completes the body.
     ///
     /// # Errors
@@ -130,17 +118,30 @@ impl BodySender {
     pub async fn finish(self) -> io::Result<()> {
         self.sender.send(None).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
+}
 
-    /// Completes the body as [`BodySender::finish`], from a thread outside the runtime.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::BrokenPipe`] if the connection is closed.
-    ///
-    /// # Panics
-    /// On a thread of an asynchronous runtime, which it would block.
-    pub fn finish_blocking(self) -> io::Result<()> {
-        self.sender.blocking_send(None).map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
+/// Bytes of a file read at once for a body.
+const FILE_CHUNK_BYTES: usize = 512 << 10;
+
+/// Number of such chunks that wait for the socket.
+const FILE_CHUNKS_AHEAD: usize = 2;
+
+/// Creates a body of the rest of a file. A blocking thread reads it while it is sent; an error of reading is its result,
+/// and ends the body early.
+pub fn file_body(mut file: File) -> (JoinHandle<io::Result<()>>, Body) {
+    let (BodySender { sender }, body) = stream(FILE_CHUNKS_AHEAD);
+    let reading = tokio::task::spawn_blocking(move || {
+        loop {
+            let mut chunk = Vec::with_capacity(FILE_CHUNK_BYTES);
+            let got = (&mut file).take(FILE_CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+            let part = (got > 0).then(|| Bytes::from(chunk));
+            sender.blocking_send(part).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            if got == 0 {
+                return Ok(());
+            }
+        }
+    });
+    (reading, body)
 }
 
 struct Streamed {

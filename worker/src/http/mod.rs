@@ -35,7 +35,9 @@ mod watch;
 mod tests;
 
 pub use bind::{Bind, BindError, Permissions, Transport};
-pub use body::{Body, BodyError, BodySender, Steady, empty, full, json, pieces, read_limited, stream};
+pub use body::{
+    Body, BodyError, BodySender, Steady, empty, file_body, full, json, pieces, read_limited, stream,
+};
 pub use client::{Answer, Connection, HttpError, Phase, Timeouts};
 pub use endpoint::{Endpoint, EndpointError, JoinLine, Plaintext};
 pub use gate::{Access, RouteAuth};
