@@ -23,7 +23,7 @@ fn read_build_id() -> String {
         let mut head = vec![0; HEAD_BYTES];
         let got = file.read_at(&mut head, 0)?;
         if let Some(id) = gnu_build_id(&head[..got]) {
-            return Ok(id.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Ok(data_encoding::HEXLOWER.encode(id));
         }
         let mut hash = xxhash_rust::xxh3::Xxh3::new();
         let mut file = file;

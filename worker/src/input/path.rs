@@ -1,5 +1,6 @@
 //! File names as bytes: every valid file name can be stored in JSON.
 
+use data_encoding::{HEXUPPER, HEXUPPER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -84,8 +85,7 @@ impl FilePath {
         while let Some((&first, tail)) = rest.split_first() {
             if first == b'%' {
                 let (digits, after) = tail.split_at_checked(2)?;
-                let digit = |byte: u8| char::from(byte).to_digit(16);
-                bytes.push(u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()?);
+                bytes.extend(HEXUPPER_PERMISSIVE.decode(digits).ok()?);
                 rest = after;
             } else {
                 bytes.push(first);
@@ -97,10 +97,8 @@ impl FilePath {
 }
 
 fn push_escaped(text: &mut String, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     text.push('%');
-    text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-    text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    text.push_str(&HEXUPPER.encode(&[byte]));
 }
 
 impl From<&Path> for FilePath {

@@ -1,5 +1,6 @@
 //! Shipped programs, identified by their checksums.
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -58,7 +59,7 @@ impl ProgramSumming {
 
 impl fmt::Display for ProgramSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 
@@ -77,17 +78,8 @@ impl FromStr for ProgramSum {
     type Err = NoProgramSum;
 
     fn from_str(text: &str) -> Result<Self, NoProgramSum> {
-        let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| NoProgramSum)?;
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Ok(byte - b'0'),
-            b'a'..=b'f' => Ok(byte - b'a' + 10),
-            _ => Err(NoProgramSum),
-        };
-        let mut sum = [0; 32];
-        for (place, pair) in sum.iter_mut().zip(digits.as_chunks::<2>().0) {
-            *place = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
-        Ok(Self(sum))
+        let sum = HEXLOWER.decode(text.as_bytes()).map_err(|_| NoProgramSum)?;
+        sum.try_into().map(Self).map_err(|_| NoProgramSum)
     }
 }
 
