@@ -125,14 +125,7 @@ pub fn are_used_up(error: &io::Error) -> bool {
 
 /// True if this is the cause of an error.
 pub(crate) fn caused(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(are_used_up) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    exit::has_cause(error, are_used_up)
 }
 
 /// Opens a file; retries for some time if no descriptor is left. Blocks.

@@ -88,7 +88,7 @@ pub fn exit_without_threads(error: &(dyn Error + 'static)) -> Exit {
 }
 
 /// True if the error or one of its causes is such an error of the system.
-fn has_cause(error: &(dyn Error + 'static), which: fn(&io::Error) -> bool) -> bool {
+pub(crate) fn has_cause(error: &(dyn Error + 'static), which: fn(&io::Error) -> bool) -> bool {
     let mut causes = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     causes.any(|cause| cause.downcast_ref::<io::Error>().is_some_and(which))
 }
