@@ -34,9 +34,8 @@ const SPLIT_BYTES_MIN: u64 = 16 << 20;
 /// Smallest number of spilled bytes that is reported.
 const SPILLED_MIN: u64 = 1 << 20;
 
-/// Shares of the flow time from which on a job is bound by a phase.
+/// Share of the flow time from which on a job is bound by its shuffle.
 const SHUFFLE_BOUND_MIN: f64 = 0.3;
-const MAP_BOUND_MIN: f64 = 0.8;
 
 /// Share of held slots below which slots were unused.
 const USED_MAX: f64 = 0.5;
@@ -207,23 +206,13 @@ fn bound(trace: &JobTrace) -> Option<String> {
     let flow = ended.checked_sub(started).filter(|flow| 0 < *flow)? as f64;
     let share = |ns: u64| ns as f64 / flow;
     let rest = status.shuffle_done_ns.map_or(0, |done| done.saturating_sub(maps_done));
-    if 0 < status.reduces.total && SHUFFLE_BOUND_MIN <= share(rest) {
-        return Some(format!(
+    (status.reduces.total > 0 && share(rest) >= SHUFFLE_BOUND_MIN).then(|| {
+        format!(
             "for {} after the last map, {:.0} % of its time, the job waited for the shuffle, {} over HTTP: a combiner or \
              smaller values send less, a faster network or more workers send it sooner",
             Span(rest),
             100.0 * share(rest),
             Bytes(status.totals.shuffle_bytes)
-        ));
-    }
-    let maps = maps_done.saturating_sub(started);
-    (0 < status.reduces.total && MAP_BOUND_MIN <= share(maps)).then(|| {
-        // If each map had a slot at once, more slots change nothing.
-        let first = if status.slots < status.maps.total { ", more slots first," } else { "" };
-        format!(
-            "{:.0} % of its time were maps ({}): what makes these faster{first} makes the job faster",
-            100.0 * share(maps),
-            Span(maps)
         )
     })
 }
@@ -437,19 +426,6 @@ mod tests {
                 waits(7 * SECOND)(trace);
             },
         );
-        let maps = |until: u64| {
-            move |trace: &mut Value| {
-                trace["status"]["maps_done_ns"] = json!(until);
-                trace["status"]["shuffle_done_ns"] = json!(until);
-            }
-        };
-        check("faster, more slots first, makes", maps(10 * SECOND), maps(8 * SECOND));
-        let at_once = |trace: &mut Value| {
-            maps(10 * SECOND)(trace);
-            trace["status"]["slots"] = json!(8);
-            trace["status"]["totals"]["slot_ns"] = json!(72 * SECOND);
-        };
-        check("90 % of its time were maps (9.00 s): what makes these faster makes", at_once, |_| ());
     }
 
     #[test]

@@ -84,9 +84,23 @@ pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow:
     }
 }
 
-/// Writes such a file: with `overwrite` as [`write`] does, else as [`write_new`].
+/// Writes a file that only its owner may read, whole or not at all. With `overwrite` it replaces an existing one.
+///
+/// # Errors
+/// [`FileExists`], or an error of the file system; it names `what` the file is.
 pub fn write_asked(what: &'static str, path: &Path, overwrite: bool, bytes: &[u8]) -> anyhow::Result<()> {
-    if overwrite { write(what, path, bytes) } else { write_new(what, path, bytes) }
+    let write = || match stream_at(path)? {
+        Some(mut stream) => stream.write_all(bytes),
+        None if overwrite => {
+            whole_file::replace(&place_of(path), Promise::Private, |file| file.write_all(bytes))
+        }
+        None => whole_file::create_new(path, Promise::Private, |file| file.write_all(bytes)),
+    };
+    write().map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileExists { what, path: path.to_owned() }.into(),
+        _ => anyhow::Error::new(error)
+            .context(format!("could not write {what} {}; name another place", path.display())),
+    })
 }
 
 /// Returns the path where a file is written: that of the existing one, also behind a link.
@@ -104,29 +118,4 @@ fn stream_at(path: &Path) -> io::Result<Option<fs::File>> {
         Ok(there) if !there.is_file() => fs::File::options().write(true).open(path).map(Some),
         _ => Ok(None),
     }
-}
-
-/// Writes a file that only its owner may read, whole or not at all; the error names `what` it is.
-fn write(what: &str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let write = || match stream_at(path)? {
-        Some(mut stream) => stream.write_all(bytes),
-        None => whole_file::replace(&place_of(path), Promise::Private, |file| file.write_all(bytes)),
-    };
-    write().with_context(|| format!("could not write {what} {}; name another place", path.display()))
-}
-
-/// As [`write`], but replaces no other file.
-///
-/// # Errors
-/// [`FileExists`], or an error of the file system.
-fn write_new(what: &'static str, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let write = || match stream_at(path)? {
-        Some(mut stream) => stream.write_all(bytes),
-        None => whole_file::create_new(path, Promise::Private, |file| file.write_all(bytes)),
-    };
-    write().map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => FileExists { what, path: path.to_owned() }.into(),
-        _ => anyhow::Error::new(error)
-            .context(format!("could not write {what} {}; name another place", path.display())),
-    })
 }

@@ -17,8 +17,6 @@ use gristmill_papers::{
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::nearest;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -220,68 +218,43 @@ fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&whole)?)
 }
 
-/// Minimum pause between lines of progress if stderr is not a terminal.
+/// Minimum pause between lines of progress.
 const LINE_PAUSE: Duration = Duration::from_secs(2);
 
-/// Shows the progress of a paper.
+/// Printer of a paper's progress.
 struct PaperProgress {
     name: &'static str,
+    quiet: bool,
     start: Instant,
-    show: Show,
-}
-
-enum Show {
-    Nothing,
-    Line(ProgressBar),
     /// Time of the last line.
-    Lines(Mutex<Instant>),
+    last: Mutex<Instant>,
 }
 
 impl PaperProgress {
     fn start(name: &'static str, quiet: bool) -> Self {
         let start = Instant::now();
-        let show = if quiet {
-            Show::Nothing
-        } else if std::io::stderr().is_terminal() {
-            let line = ProgressBar::new_spinner();
-            let style = ProgressStyle::with_template("{spinner} {prefix:>10} {elapsed:>4} {wide_msg}");
-            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            line.set_prefix(name);
-            line.enable_steady_tick(Duration::from_millis(120));
-            Show::Line(line)
-        } else {
+        if !quiet {
             say!("{name}: started");
-            Show::Lines(Mutex::new(start))
-        };
-        Self { name, start, show }
+        }
+        Self { name, quiet, start, last: Mutex::new(start) }
     }
 
     fn tell(&self, words: &str) {
-        // The name is already in the line.
-        let words = words.strip_prefix(self.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(words);
-        match &self.show {
-            Show::Nothing => {}
-            Show::Line(line) => line.set_message(words.to_owned()),
-            Show::Lines(last) => {
-                // A panic elsewhere while the lock was held does not invalidate a time.
-                let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                if LINE_PAUSE <= last.elapsed() {
-                    *last = Instant::now();
-                    say!("{} {:.0} s: {words}", self.name, self.start.elapsed().as_secs_f64());
-                }
-            }
+        // A panic elsewhere while the lock was held does not invalidate a time.
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !self.quiet && last.elapsed() >= LINE_PAUSE {
+            *last = Instant::now();
+            // The name is already in the line.
+            let words =
+                words.strip_prefix(self.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(words);
+            say!("{} {:.0} s: {words}", self.name, self.start.elapsed().as_secs_f64());
         }
     }
 
     fn end(self) -> Duration {
         let taken = self.start.elapsed();
-        match self.show {
-            Show::Nothing => {}
-            Show::Line(line) => {
-                line.finish_and_clear();
-                say!("{}: done in {:.1} s", self.name, taken.as_secs_f64());
-            }
-            Show::Lines(_) => say!("{}: done in {:.1} s", self.name, taken.as_secs_f64()),
+        if !self.quiet {
+            say!("{}: done in {:.1} s", self.name, taken.as_secs_f64());
         }
         taken
     }
