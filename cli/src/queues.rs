@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// each. This is the mean time of its slowest task, with a lower and an upper bound.
 #[derive(Args)]
 #[command(
-    override_usage = "gristmill lab place --placement <NAME> --workers <FILE> --rate <R> [--json]",
+    override_usage = "gristmill lab place --placement <NAME> --workers <FILE> --rate <R>",
     after_help = "\
 Examples:
   printf 'count,mu\\n20,0.8\\n20,1.0\\n' > workers.csv

@@ -305,8 +305,8 @@ mod tests {
         for (flags, settings, word) in [
             (WorkerFlags { map_slots: Some(2), ..flags() }, "", "--map-slots needs --reduce-slots"),
             (WorkerFlags { reduce_slots: Some(2), ..flags() }, "", "--reduce-slots needs --map-slots"),
-            (WorkerFlags { slots: Some(1), map_slots: Some(1), ..flags() }, "", "either for both kinds"),
-            (flags(), "slots = 1\nmap-slots = 2\nreduce-slots = 2", "either for both kinds"),
+            (WorkerFlags { slots: Some(1), map_slots: Some(1), ..flags() }, "", "either shared"),
+            (flags(), "slots = 1\nmap-slots = 2\nreduce-slots = 2", "either shared"),
             (WorkerFlags { map_slots: Some(0), reduce_slots: Some(1), ..flags() }, "", "--map-slots 0"),
             (WorkerFlags { slots: Some(1001), ..flags() }, "", "--slots 1001"),
         ] {

@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(carry_out(&flags("demo", &out)).unwrap(), exit::OK);
         let page = std::fs::read_to_string(out.join("index.html")).unwrap();
         let from = format!("Quick from {}", first_seed(5));
-        assert!(page.contains(&from) && page.contains("gristmill lab paper demo --quick --seed 5"));
+        assert!(page.contains(&from) && page.contains("gristmill paper demo --quick --seed 5"));
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn unknown_paper_names_the_nearest() {
         let error = carry_out(&flags("dmeo", Path::new("never"))).unwrap_err().to_string();
-        assert_eq!(error, "there is no paper `dmeo`; did you mean `demo`? There is demo, fails, all");
+        assert_eq!(error, "paper `dmeo` does not exist; did you mean `demo`? Papers: demo, fails, all");
     }
 
     #[test]

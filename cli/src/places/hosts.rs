@@ -110,8 +110,8 @@ mod tests {
             ("$(x)", "is not a host"),
             ("node:0", "has an invalid port"),
             ("node:ssh", "has an invalid port"),
-            ("node workers=0", "which is not workers=N"),
-            ("node slots=4", "which is not workers=N"),
+            ("node workers=0", "is not workers=N"),
+            ("node slots=4", "is not workers=N"),
             ("node workers=1 x", "`x` is unexpected"),
             ("node\nnode", "line 2: `node` is named twice"),
         ] {

@@ -176,7 +176,7 @@ fn cancel_asks_first_and_takes_only_yes() {
     let text = screen(&app, 80, 24).join("\n");
     assert!(text.contains("Cancel job-7 wordcount? y cancels it"), "{text}");
     assert_eq!(press(&mut app, KeyCode::Char('q')), None, "a key that says no");
-    assert_eq!(app.note.as_deref(), Some("job-7 goes on"));
+    assert_eq!(app.note.as_deref(), Some("job-7 continues"));
     press(&mut app, KeyCode::Down);
     press(&mut app, KeyCode::Char('c'));
     assert_eq!(press(&mut app, KeyCode::Char('y')), Some(Order::Cancel(JobId(8))));

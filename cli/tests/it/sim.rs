@@ -232,7 +232,7 @@ fn a_workload_with_a_mistake_is_refused_with_line_and_field() {
     let cases = [
         ("map\n-1\n", "line 2: `map` is `-1`"),
         ("map,shuffle\n1,inf\n", "line 2: `shuffle` is `inf`"),
-        ("map\n", "it has no job"),
+        ("map\n", "there is no job in it"),
         ("mpa\n1\n", "did you mean `map`"),
     ];
     for (text, words) in cases {

@@ -116,7 +116,7 @@ fn top_cancels_a_job_after_a_question_and_not_with_a_key_that_may_only_look() {
     sandbox.gristmill(flags).finish().expect_code(0);
     let view = sandbox.text("view.join");
     sandbox.gristmill(["token", "new", "view", "--output", &view]).finish().expect_code(0);
-    let looks = json!([["see", "job-1"], ["send", "c"], ["see", "may only look"], ["send", "q"], ["end"]]);
+    let looks = json!([["see", "job-1"], ["send", "c"], ["see", "is read-only"], ["send", "q"], ["end"]]);
     finish(start(&sandbox, (24, 100), &["--join", &view], &looks), 0);
     assert_eq!(standing.job("job-1")["state"], "running");
     let cancels = json!([
@@ -124,7 +124,7 @@ fn top_cancels_a_job_after_a_question_and_not_with_a_key_that_may_only_look() {
         ["send", "c"],
         ["see", "Cancel job-1 synthetic?"],
         ["send", "n"],
-        ["see", "goes on"],
+        ["see", "continues"],
         ["send", "c"],
         ["see", "Cancel job-1 synthetic?"],
         ["send", "y"],

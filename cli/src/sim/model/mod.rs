@@ -167,7 +167,7 @@ impl<'a> SimulatedSystem<'a> {
         let used = self.simulate(policy_name, seed, &mut take, &mut Counted(&self.progress))?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
-            return Err(InputFileError::new(Path::new(self.source.name()), "it has no job").into());
+            return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
         }
         if let Some(used) = used {
             outcome.set_use(used);
