@@ -4,11 +4,10 @@
 
 use crate::command::{Command, LaunchReason};
 use crate::core::{Core, SHUFFLE_ORDER_MAX, ShuffleOrder};
-use crate::ids::{JobId, TaskId, TaskKind};
+use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::Locality;
-use crate::ledger::places;
 use crate::ledger::tasks::{MapState, ReduceState};
-use crate::ledger::{Ledger, Worker, Workers};
+use crate::ledger::{Job, Ledger, Worker, Workers, places, quotas};
 use crate::placement::{Choice, Offer, Placement};
 use crate::plan::{Line, Reason, Share, SlotFloor};
 use crate::station::PerStation;
@@ -89,7 +88,7 @@ impl Executor<'_> {
 
     /// Resumes a suspended attempt of the job, before any new attempt starts.
     fn resume(&mut self, id: JobId, line: Option<Line>, grant: Reason) -> bool {
-        let Some(attempt) = self.ledger.resumable(&self.ledger.jobs[&id]) else { return false };
+        let Some(attempt) = resumable(self.ledger, &self.ledger.jobs[&id]) else { return false };
         let worker = self.ledger.resume(attempt, line);
         // It continues where its segments are.
         let reason = LaunchReason { grant, locality: Locality::Local };
@@ -157,7 +156,7 @@ impl SlotFloor for Executor<'_> {
             Station::Shuffle => return false,
         };
         // The quota overrides the policy's grant, and no other job waits because of it.
-        if !self.ledger.has_room(&self.ledger.jobs[&id]) {
+        if !quotas::has_room(self.ledger, &self.ledger.jobs[&id]) {
             return false;
         }
         if kind == TaskKind::Reduce && self.resume(id, line, grant) {
@@ -199,4 +198,15 @@ impl SlotFloor for Executor<'_> {
         }
         Some(self.shuffle.grants.len() < SHUFFLE_ORDER_MAX)
     }
+}
+
+/// Returns the first suspended attempt of the job with a free slot at its worker, on the emptiest worker.
+fn resumable(ledger: &Ledger, job: &Job) -> Option<AttemptId> {
+    let free = |&(&worker, _): &(&WorkerId, _)| {
+        ledger.workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Reduce))
+    };
+    let homes = job.reduce_queue.parked.at.iter().filter(|home| 0 < free(home));
+    let (_, line) = homes.min_by_key(|home| (std::cmp::Reverse(free(home)), *home.0))?;
+    let index = line.first().copied()?;
+    Some(job.current_reduce(index))
 }

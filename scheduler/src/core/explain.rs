@@ -7,6 +7,7 @@ use crate::core::turns::{SLOTS_MAX, Stretch};
 use crate::estimate::Sizes;
 use crate::estimate::completion::{Need, need};
 use crate::ids::{JobId, TaskKind};
+use crate::ledger::quotas;
 use crate::station::PerStation;
 use crate::view::{Handle, Row, Station, View};
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ impl Core {
     /// Explains that its owner's quota denies the job more slots, if it does.
     fn explain_quota(&self, id: JobId) -> Option<String> {
         let job = self.ledger.jobs.get(&id)?;
-        let quota = job.spec.quota.filter(|_| !self.ledger.has_room(job))?;
+        let quota = job.spec.quota.filter(|_| !quotas::has_room(&self.ledger, job))?;
         let waits =
             0 < job.counts.maps_waiting || job.reduce_queue.ready.at.values().any(|line| !line.is_empty());
         waits.then(|| {

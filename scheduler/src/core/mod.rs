@@ -7,16 +7,15 @@
 //! jobs or tasks.
 
 mod backup;
-mod enter;
 mod execute;
 mod explain;
-mod fetches;
 mod guarded;
 mod onlookers;
 mod preempt;
 mod queries;
 mod rehome;
 mod saved;
+mod settle;
 mod show;
 mod standing;
 mod turns;
@@ -181,8 +180,7 @@ impl Core {
         let wish = self.plan(commands);
         let moved = self.hand_over(commands);
         let rehomed = self.rehome(commands);
-        let again =
-            self.ledger.call_back(|attempt, worker| commands.push(Command::Recall { attempt, worker }));
+        let again = self.recall(commands);
         let backups = self.back_up(commands);
         self.ask_for_wake([taken, wish, moved, rehomed, again, backups], commands);
     }
@@ -220,7 +218,7 @@ impl Core {
     fn ask_for_wake(&mut self, wishes: [Option<Time>; 6], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);
-        let (grace, orphans) = (self.ledger.grace_ends(), self.ledger.orphans_end());
+        let (grace, orphans) = (settle::grace_ends(&self.ledger), settle::orphans_end(&self.ledger));
         let wishes = wishes.into_iter().chain([pause, grace, orphans, self.ledger.routes.next_try(now)]);
         let Some(time) = wishes.flatten().filter(|&time| now < time).min() else { return };
         if self.wake != Some(time) {
@@ -234,7 +232,7 @@ impl Core {
     /// # Errors
     /// If an invariant is violated, which is a bug of this crate.
     pub fn audit(&self) -> Result<(), Vec<Violation>> {
-        self.ledger.audit()
+        crate::ledger::audit(&self.ledger)
     }
 
     /// True if the partition's home lacks its segment of this map.

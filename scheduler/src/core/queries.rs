@@ -2,6 +2,7 @@
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
+use crate::ledger::Job;
 use crate::ledger::tasks::ReduceState;
 use crate::units::{Bytes, Time};
 
@@ -25,7 +26,10 @@ impl Core {
     /// it then uses no files of an earlier attempt.
     #[must_use]
     pub fn continues(&self, attempt: AttemptId) -> Option<AttemptId> {
-        self.ledger.continued(attempt)
+        self.ledger.attempts.get(&attempt).filter(|_| attempt.task.kind == TaskKind::Reduce)?;
+        let job = self.ledger.jobs.get(&attempt.task.job)?;
+        let continued = job.reduces.get(attempt.task.index as usize)?.continues?;
+        (continued.attempt.epoch < attempt.epoch).then_some(continued.attempt)
     }
 
     /// Number of events that came too late to matter and were ignored.
@@ -124,10 +128,23 @@ impl Core {
         self.ledger.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.ledger))
     }
 
-    /// True if a draining worker may leave now.
+    /// True if a draining worker may leave: nothing runs there, and others lack none of its outputs or have had enough
+    /// time to fetch them.
     #[must_use]
-    pub fn may_leave(&self, worker: WorkerId, now: Time) -> bool {
-        self.ledger.may_leave(worker, now)
+    pub fn may_leave(&self, id: WorkerId, now: Time) -> bool {
+        let Some((worker, since)) =
+            self.ledger.workers.get(id).and_then(|worker| Some((worker, worker.draining?)))
+        else {
+            return false;
+        };
+        let lacks = |job: &Job| {
+            let homes: Vec<_> = job.homes.at.keys().copied().filter(|&home| home != id).collect();
+            let kept = job.outputs.kept.get(&id).into_iter().flatten();
+            let mut lacked = kept.filter(|&&map| 0 < job.maps[map as usize].lacking);
+            lacked.any(|&map| homes.iter().any(|&home| job.home_lacks(home, map)))
+        };
+        let mut jobs = worker.marks.jobs.iter().filter_map(|job| self.ledger.jobs.get(job));
+        worker.is_done() && (self.ledger.config.routes.drain_max <= now.since(since) || !jobs.any(lacks))
     }
 
     /// Returns the live workers that get no new tasks because of cut routes, by id.

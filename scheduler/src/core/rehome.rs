@@ -30,8 +30,8 @@ impl Core {
             return Some(due);
         }
         ledger.waits.idle_since = Some(ledger.now);
-        let moves = ledger.moves();
-        ledger.carry_out(moves, commands);
+        let moves = moves(ledger);
+        carry_out(ledger, moves, commands);
         None
     }
 
@@ -45,115 +45,112 @@ impl Core {
             return;
         }
         ledger.waits.slow_looked_at = ledger.now;
-        let moves = ledger.moves_from_slow();
-        ledger.carry_out(moves, commands);
+        let moves = moves_from_slow(ledger);
+        carry_out(ledger, moves, commands);
     }
 }
 
-impl Ledger {
-    fn carry_out(&mut self, moves: Vec<Move>, commands: &mut Vec<Command>) {
-        let mut new: BTreeMap<JobId, BTreeSet<WorkerId>> = BTreeMap::new();
-        for (id, partition, to) in moves {
-            let job = self.jobs.get_mut(&id).expect("only live jobs have ready reduces");
-            job.unhome(partition, &mut self.workers, commands);
-            job.reduces[partition as usize].moved = true;
-            job.set_home(partition, to, &mut self.workers, commands);
-            new.entry(id).or_default().insert(to);
-        }
-        for (id, homes) in new {
-            self.unseen.dirty.insert(id);
-            let job = self.jobs.get_mut(&id).expect("it was live a moment ago");
-            match job.supply(&homes, &mut self.workers, commands) {
-                Err(cause) => self.end(id, Outcome::Failed { cause }, commands),
-                Ok(()) => self.give_up_cut_off(id, commands),
-            }
+fn carry_out(ledger: &mut Ledger, moves: Vec<Move>, commands: &mut Vec<Command>) {
+    let mut new: BTreeMap<JobId, BTreeSet<WorkerId>> = BTreeMap::new();
+    for (id, partition, to) in moves {
+        let job = ledger.jobs.get_mut(&id).expect("only live jobs have ready reduces");
+        job.unhome(partition, &mut ledger.workers, commands);
+        job.reduces[partition as usize].moved = true;
+        job.set_home(partition, to, &mut ledger.workers, commands);
+        new.entry(id).or_default().insert(to);
+    }
+    for (id, homes) in new {
+        ledger.unseen.dirty.insert(id);
+        let job = ledger.jobs.get_mut(&id).expect("it was live a moment ago");
+        match job.supply(&homes, &mut ledger.workers, commands) {
+            Err(cause) => ledger.end(id, Outcome::Failed { cause }, commands),
+            Ok(()) => ledger.give_up_cut_off(id, commands),
         }
     }
+}
 
-    /// Returns the moves away from slow homes.
-    fn moves_from_slow(&self) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for job in self.jobs.values().filter(|job| self.moves_cheaply(job)) {
-            for &home in self.workers.slow.keys() {
-                self.moves_of_job_from(job, home, &mut moves);
-            }
+/// Returns the moves away from slow homes.
+fn moves_from_slow(ledger: &Ledger) -> Vec<Move> {
+    let mut moves = Vec::new();
+    for job in ledger.jobs.values().filter(|job| moves_cheaply(ledger, job)) {
+        for &home in ledger.workers.slow.keys() {
+            moves_of_job_from(ledger, job, home, &mut moves);
         }
-        moves
     }
+    moves
+}
 
-    fn moves_of_job_from(&self, job: &Job, home: WorkerId, moves: &mut Vec<Move>) {
-        let Some(partitions) = job.homes.at.get(&home) else { return };
-        let slots =
-            |id: WorkerId| self.workers.get(id).map_or(0, |worker| worker.slots().of(TaskKind::Reduce));
-        let load = |id: WorkerId, homes: u32| homes_load(homes, slots(id), self.workers.delay(id));
-        let mut given: BTreeMap<WorkerId, u32> = BTreeMap::new();
-        let mut left = partitions.len() as u32;
-        for &partition in partitions.iter().rev() {
-            let reduce = &job.reduces[partition as usize];
-            let begun = !matches!(reduce.state, ReduceState::Gathering | ReduceState::Ready);
-            if begun || reduce.moved || reduce.continues.is_some() {
+fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec<Move>) {
+    let Some(partitions) = job.homes.at.get(&home) else { return };
+    let slots = |id: WorkerId| ledger.workers.get(id).map_or(0, |worker| worker.slots().of(TaskKind::Reduce));
+    let load = |id: WorkerId, homes: u32| homes_load(homes, slots(id), ledger.workers.delay(id));
+    let mut given: BTreeMap<WorkerId, u32> = BTreeMap::new();
+    let mut left = partitions.len() as u32;
+    for &partition in partitions.iter().rev() {
+        let reduce = &job.reduces[partition as usize];
+        let begun = !matches!(reduce.state, ReduceState::Gathering | ReduceState::Ready);
+        if begun || reduce.moved || reduce.continues.is_some() {
+            continue;
+        }
+        let fits = |id: &WorkerId| {
+            *id != home && job.may_use(*id, &ledger.workers) && !reduce.tries.avoids.contains(id)
+        };
+        let after = |id: WorkerId| load(id, job.homes_at(id) + 1 + given.get(&id).copied().unwrap_or(0));
+        let others = ledger.workers.iter().map(Worker::id).filter(fits);
+        let Some(to) = others.min_by_key(|&id| (after(id), id)) else { continue };
+        if after(to) < load(home, left) {
+            moves.push((job.id, partition, to));
+            *given.entry(to).or_default() += 1;
+            left -= 1;
+        }
+    }
+}
+
+/// Returns the moves from busy homes: at most one for each idle slot.
+fn moves(ledger: &Ledger) -> Vec<Move> {
+    let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
+    let mut idle: BTreeMap<WorkerId, u32> =
+        ledger.workers.idle(TaskKind::Reduce).map(|worker| (worker.id(), free(worker))).collect();
+    let mut moves = Vec::new();
+    for job in ledger.jobs.values().filter(|job| moves_cheaply(ledger, job)) {
+        for (&home, line) in &job.reduce_queue.ready.at {
+            if ledger.workers.get(home).is_none_or(|worker| 0 < free(worker)) {
                 continue;
             }
-            let fits = |id: &WorkerId| {
-                *id != home && job.may_use(*id, &self.workers) && !reduce.tries.avoids.contains(id)
-            };
-            let after = |id: WorkerId| load(id, job.homes_at(id) + 1 + given.get(&id).copied().unwrap_or(0));
-            let others = self.workers.iter().map(Worker::id).filter(fits);
-            let Some(to) = others.min_by_key(|&id| (after(id), id)) else { continue };
-            if after(to) < load(home, left) {
-                moves.push((job.id, partition, to));
-                *given.entry(to).or_default() += 1;
-                left -= 1;
-            }
-        }
-    }
-
-    /// Returns the moves from busy homes: at most one for each idle slot.
-    fn moves(&self) -> Vec<Move> {
-        let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
-        let mut idle: BTreeMap<WorkerId, u32> =
-            self.workers.idle(TaskKind::Reduce).map(|worker| (worker.id(), free(worker))).collect();
-        let mut moves = Vec::new();
-        for job in self.jobs.values().filter(|job| self.moves_cheaply(job)) {
-            for (&home, line) in &job.reduce_queue.ready.at {
-                if self.workers.get(home).is_none_or(|worker| 0 < free(worker)) {
-                    continue;
-                }
-                // The home continues with the first.
-                for (place, &partition) in line.iter().enumerate().rev() {
-                    let reduce = &job.reduces[partition as usize];
-                    let fits = |worker: WorkerId| {
-                        job.may_use(worker, &self.workers)
-                            && !reduce.tries.avoids.contains(&worker)
-                            && self.is_sooner(worker, home, place as u32)
-                    };
-                    let best = idle.iter().filter(|&(&worker, &slots)| 0 < slots && fits(worker));
-                    let best = best.max_by_key(|&(&worker, &slots)| (slots, std::cmp::Reverse(worker)));
-                    let Some((&to, _)) = best else { break };
-                    if !reduce.moved && reduce.continues.is_none() {
-                        moves.push((job.id, partition, to));
-                        idle.entry(to).and_modify(|slots| *slots -= 1);
-                    }
+            // The home continues with the first.
+            for (place, &partition) in line.iter().enumerate().rev() {
+                let reduce = &job.reduces[partition as usize];
+                let fits = |worker: WorkerId| {
+                    job.may_use(worker, &ledger.workers)
+                        && !reduce.tries.avoids.contains(&worker)
+                        && is_sooner(ledger, worker, home, place as u32)
+                };
+                let best = idle.iter().filter(|&(&worker, &slots)| 0 < slots && fits(worker));
+                let best = best.max_by_key(|&(&worker, &slots)| (slots, std::cmp::Reverse(worker)));
+                let Some((&to, _)) = best else { break };
+                if !reduce.moved && reduce.continues.is_none() {
+                    moves.push((job.id, partition, to));
+                    idle.entry(to).and_modify(|slots| *slots -= 1);
                 }
             }
         }
-        moves
     }
+    moves
+}
 
-    /// True if an idle worker would finish a reduce before its keep. The idle worker has an idle slot, which
-    /// may be slow. At the keep this many tasks come before the reduce, and at least one of them runs.
-    fn is_sooner(&self, idle: WorkerId, home: WorkerId, before: u32) -> bool {
-        let slots = self.workers.get(home).map_or(1, |worker| worker.slots().of(TaskKind::Reduce));
-        let (here, there) = (self.workers.delay(home), self.workers.delay(idle));
-        there <= 1.0 || homes_load(1, 1, there) < homes_load(before + 2, slots, here)
-    }
+/// True if an idle worker would finish a reduce before its keep. The idle worker has an idle slot, which may be slow.
+/// At the keep this many tasks come before the reduce, and at least one of them runs.
+fn is_sooner(ledger: &Ledger, idle: WorkerId, home: WorkerId, before: u32) -> bool {
+    let slots = ledger.workers.get(home).map_or(1, |worker| worker.slots().of(TaskKind::Reduce));
+    let (here, there) = (ledger.workers.delay(home), ledger.workers.delay(idle));
+    there <= 1.0 || homes_load(1, 1, there) < homes_load(before + 2, slots, here)
+}
 
-    /// True if a partition of the job is small so far, and all of its existing segments are still available.
-    pub(super) fn moves_cheaply(&self, job: &Job) -> bool {
-        let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
-        let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
-        !job.homes.at.is_empty()
-            && kept + job.outputs.empty.count() as usize == job.counts.maps_done as usize
-            && small() <= self.config.moving.move_bytes_max.0
-    }
+/// True if a partition of the job is small so far, and all of its existing segments are still available.
+pub(super) fn moves_cheaply(ledger: &Ledger, job: &Job) -> bool {
+    let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
+    let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
+    !job.homes.at.is_empty()
+        && kept + job.outputs.empty.count() as usize == job.counts.maps_done as usize
+        && small() <= ledger.config.moving.move_bytes_max.0
 }

@@ -6,6 +6,7 @@
 use crate::core::Core;
 use crate::core::CoreConfig;
 use crate::estimate::Estimator;
+use crate::ledger::quotas::Owners;
 use crate::ledger::{Ledger, RunChange};
 use crate::placement::Placement;
 use crate::policy::Policy;
@@ -58,7 +59,7 @@ impl Core {
         core.shuffle_revision = saved.shuffle_revision + 1;
         let ledger = &mut core.ledger;
         (ledger.config, ledger.preempts) = (empty.config, empty.preempts);
-        ledger.find_owners();
+        ledger.owners = Owners::from_jobs(ledger.jobs.values());
         ledger.decide_anew();
         ledger.workers.moved = ledger.workers.live.keys().copied().collect();
         for (id, job) in &mut ledger.jobs {

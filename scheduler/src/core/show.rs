@@ -3,6 +3,7 @@
 use crate::core::Core;
 use crate::estimate::{Facts, ReduceFacts, Sizes};
 use crate::ids::JobId;
+use crate::ledger::quotas;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::workers::KINDS;
 use crate::ledger::{Job, Ledger, ReduceQueue, RunChange};
@@ -19,7 +20,8 @@ impl Core {
     /// other changes, then of the tick. A handle is reused only after the policy saw its job leave.
     pub(super) fn observe(&mut self, ticked: bool) {
         self.flip_workers();
-        self.ledger.touch_owners();
+        let ledger = &mut self.ledger;
+        ledger.owners.spread(&ledger.jobs, &mut ledger.unseen.dirty);
         for job in std::mem::take(&mut self.ledger.unseen.left) {
             self.part_with(&job);
         }
@@ -93,7 +95,7 @@ impl Core {
         }
         let job = &self.ledger.jobs[&id];
         let row = &mut self.rows[handle.index()];
-        *row = row_of(job, row.seq, self.ledger.preempts, self.ledger.room(job));
+        *row = row_of(job, row.seq, self.ledger.preempts, quotas::room(&self.ledger, job));
         if let Some(estimator) = &mut self.estimator {
             let sizes = estimator.sizes(&facts(job, &self.ledger, &self.runs[handle.index()]));
             row.whole = sizes.whole;

@@ -3,6 +3,7 @@
 
 use crate::core::Core;
 use crate::ids::JobId;
+use crate::ledger::quotas;
 use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
 use crate::station::Station;
 use crate::view::{Handle, Row, View};
@@ -44,7 +45,7 @@ impl Core {
         for job in seen {
             if let Some(row) = job.handle.and_then(|handle| rows.get_mut(handle.index())) {
                 let seen = row.clone();
-                *row = super::show::row_of(job, seen.seq, false, self.ledger.room(job));
+                *row = super::show::row_of(job, seen.seq, false, quotas::room(&self.ledger, job));
                 (row.whole, row.left, row.feed) = (seen.whole, seen.left, seen.feed);
             }
         }

@@ -9,7 +9,6 @@
 //! Invariant: a worker with queued attempts has no free slot.
 
 use crate::ids::{AttemptId, TaskId, TaskKind};
-use crate::ledger::Ledger;
 use crate::ledger::jobs::Job;
 use crate::units::{Span, Time};
 use std::collections::BTreeSet;
@@ -84,29 +83,5 @@ impl Job {
     /// worker, the attempt at fault must be known.
     pub(crate) fn is_quick(&self, task: TaskId, config: &AheadConfig) -> bool {
         task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.attempts.pace.depth(config)
-    }
-}
-
-impl Ledger {
-    /// Recalls the oldest queued maps for idle slots. Returns the time of the next check.
-    pub(crate) fn call_back(&mut self, mut ask: impl FnMut(AttemptId, crate::ids::WorkerId)) -> Option<Time> {
-        let free = self.workers.free_of(TaskKind::Map) as usize;
-        while self.ahead.recalled.len() < free {
-            let &(queued, attempt) = self.ahead.waiting.first()?;
-            let due = queued + self.config.ahead.patience;
-            if self.now < due {
-                return Some(due);
-            }
-            self.ahead.waiting.pop_first();
-            let job = self.jobs.get(&attempt.task.job);
-            let usable = |job: &Job| {
-                self.workers.idle(TaskKind::Map).any(|worker| job.may_use(worker.id(), &self.workers))
-            };
-            if job.is_some_and(usable) {
-                self.ahead.recalled.insert(attempt);
-                ask(attempt, self.attempts[&attempt].worker);
-            }
-        }
-        None
     }
 }

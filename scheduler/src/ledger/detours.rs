@@ -111,23 +111,6 @@ impl Ledger {
         }
     }
 
-    /// True if a draining worker may leave: nothing runs there, and others lack none of its outputs or have had enough
-    /// time to fetch them.
-    pub(crate) fn may_leave(&self, id: WorkerId, now: Time) -> bool {
-        let Some((worker, since)) = self.workers.get(id).and_then(|worker| Some((worker, worker.draining?)))
-        else {
-            return false;
-        };
-        let lacks = |job: &Job| {
-            let homes: Vec<_> = job.homes.at.keys().copied().filter(|&home| home != id).collect();
-            let kept = job.outputs.kept.get(&id).into_iter().flatten();
-            let mut lacked = kept.filter(|&&map| 0 < job.maps[map as usize].lacking);
-            lacked.any(|&map| homes.iter().any(|&home| job.home_lacks(home, map)))
-        };
-        let mut jobs = worker.marks.jobs.iter().filter_map(|job| self.jobs.get(job));
-        worker.is_done() && (self.config.routes.drain_max <= now.since(since) || !jobs.any(lacks))
-    }
-
     /// Returns what live jobs keep at a worker.
     fn kept_at(&self, worker: WorkerId) -> Loss {
         let jobs = self.workers.get(worker).map(|worker| &worker.marks.jobs).into_iter().flatten();

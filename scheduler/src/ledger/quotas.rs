@@ -12,6 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Owners(BTreeMap<u32, BTreeSet<JobId>>);
 
 impl Owners {
+    /// Collects the owners of these live jobs.
+    pub(crate) fn from_jobs<'a>(jobs: impl Iterator<Item = &'a Job>) -> Owners {
+        let mut owners = Owners::default();
+        jobs.for_each(|job| owners.add(job));
+        owners
+    }
+
     /// Adds a live job.
     pub(crate) fn add(&mut self, job: &Job) {
         if let Some(quota) = job.spec.quota {
@@ -30,45 +37,34 @@ impl Owners {
         }
         others
     }
-}
 
-impl Ledger {
-    /// Returns how many more slots this job may get under its owner's quota; `None` means no limit.
-    pub(crate) fn room(&self, job: &Job) -> Option<u32> {
-        let quota = job.spec.quota?;
-        let jobs = self.owners.0.get(&quota.owner).into_iter().flatten();
-        let held: u32 = jobs.filter_map(|id| self.jobs.get(id)).map(|job| self.slots_held(job)).sum();
-        Some(quota.slots_max.saturating_sub(held))
-    }
-
-    /// True if the quota of the job's owner allows another slot.
-    pub(crate) fn has_room(&self, job: &Job) -> bool {
-        self.room(job).is_none_or(|room| 0 < room)
-    }
-
-    fn slots_held(&self, job: &Job) -> u32 {
-        let holds = |attempt: &_| self.attempts.get(attempt).is_some_and(|record| !record.hold.is_parked());
-        job.attempts.live.iter().filter(|attempt| holds(*attempt)).count() as u32
-    }
-
-    /// Marks all jobs of owners whose jobs changed: a slot held by one job is not available to the others.
-    pub(crate) fn touch_owners(&mut self) {
-        if self.owners.0.is_empty() {
+    /// Adds all jobs of owners whose jobs are in the set: a slot held by one job is not available to the others.
+    pub(crate) fn spread(&self, jobs: &BTreeMap<JobId, Job>, dirty: &mut BTreeSet<JobId>) {
+        if self.0.is_empty() {
             return;
         }
-        let quota = |id: &JobId| self.jobs.get(id)?.spec.quota;
-        let touched: BTreeSet<u32> =
-            self.unseen.dirty.iter().filter_map(quota).map(|quota| quota.owner).collect();
+        let quota = |id: &JobId| jobs.get(id)?.spec.quota;
+        let touched: BTreeSet<u32> = dirty.iter().filter_map(quota).map(|quota| quota.owner).collect();
         for owner in touched {
-            self.unseen.dirty.extend(self.owners.0.get(&owner).into_iter().flatten());
+            dirty.extend(self.0.get(&owner).into_iter().flatten());
         }
     }
+}
 
-    /// Rebuilds the owners from the existing jobs.
-    pub(crate) fn find_owners(&mut self) {
-        self.owners = Owners::default();
-        for job in self.jobs.values() {
-            self.owners.add(job);
-        }
-    }
+/// Returns how many more slots this job may get under its owner's quota; `None` means no limit.
+pub(crate) fn room(ledger: &Ledger, job: &Job) -> Option<u32> {
+    let quota = job.spec.quota?;
+    let jobs = ledger.owners.0.get(&quota.owner).into_iter().flatten();
+    let held: u32 = jobs.filter_map(|id| ledger.jobs.get(id)).map(|job| slots_held(ledger, job)).sum();
+    Some(quota.slots_max.saturating_sub(held))
+}
+
+/// True if the quota of the job's owner allows another slot.
+pub(crate) fn has_room(ledger: &Ledger, job: &Job) -> bool {
+    room(ledger, job).is_none_or(|room| 0 < room)
+}
+
+fn slots_held(ledger: &Ledger, job: &Job) -> u32 {
+    let holds = |attempt: &_| ledger.attempts.get(attempt).is_some_and(|record| !record.hold.is_parked());
+    job.attempts.live.iter().filter(|attempt| holds(*attempt)).count() as u32
 }

@@ -189,44 +189,6 @@ impl Ledger {
         reduce.continues = Some(Continued { attempt, at: record.worker });
         job.unhome(attempt.task.index, &mut self.workers, out);
     }
-
-    /// Returns the first suspended attempt of the job with a free slot at its worker, on the emptiest worker.
-    pub(crate) fn resumable(&self, job: &Job) -> Option<AttemptId> {
-        let free = |&(&worker, _): &(&WorkerId, _)| {
-            self.workers.get(worker).map_or(0, |worker| worker.free(TaskKind::Reduce))
-        };
-        let homes = job.reduce_queue.parked.at.iter().filter(|home| 0 < free(home));
-        let (_, line) = homes.min_by_key(|home| (std::cmp::Reverse(free(home)), *home.0))?;
-        let index = line.first().copied()?;
-        Some(job.current_reduce(index))
-    }
-
-    /// True if this task is to continue on another worker and has not got a slot there yet.
-    pub(crate) fn is_moving(&self, task: TaskId) -> bool {
-        let Some(job) = self.jobs.get(&task.job) else { return false };
-        let reduce = &job.reduces[task.index as usize];
-        match reduce.state {
-            ReduceState::Suspended => {
-                let attempt = self.attempts.get(&job.current_reduce(task.index));
-                attempt.is_some_and(|record| record.hold == SlotHold::HandingOver)
-            }
-            ReduceState::Gathering | ReduceState::Ready => reduce.continues.is_some(),
-            ReduceState::Running | ReduceState::Done => false,
-        }
-    }
-
-    /// Returns the attempt that this one continues; `None` if it started from its inputs or is over.
-    pub(crate) fn continued(&self, attempt: AttemptId) -> Option<AttemptId> {
-        self.attempts.get(&attempt).filter(|_| attempt.task.kind == TaskKind::Reduce)?;
-        let job = self.jobs.get(&attempt.task.job)?;
-        let continued = job.reduces.get(attempt.task.index as usize)?.continues?;
-        (continued.attempt.epoch < attempt.epoch).then_some(continued.attempt)
-    }
-
-    /// Returns the time since which the attempt holds its slot.
-    pub(crate) fn slot_since(&self, attempt: AttemptId) -> Time {
-        self.attempts.get(&attempt).map_or(self.now, |record| record.since)
-    }
 }
 
 impl Job {

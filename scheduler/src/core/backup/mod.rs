@@ -9,9 +9,11 @@ mod left;
 
 use crate::command::{Command, LaunchReason};
 use crate::core::Core;
+use crate::core::rehome::moves_cheaply;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::attempts::Attempt;
+use crate::ledger::quotas;
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
 use crate::plan::Reason;
@@ -50,11 +52,11 @@ impl Core {
             return Some(ledger.backups.next_look);
         }
         ledger.backups.next_look = ledger.now + limits.look_after;
-        let Look { mut laggards, slow, again } = ledger.look_for_laggards(&limits);
+        let Look { mut laggards, slow, again } = look_for_laggards(ledger, &limits);
         laggards.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
         for laggard in laggards {
             let task = laggard.attempt.task;
-            let Some(worker) = ledger.prepare_backup(laggard.attempt, &slow, &limits, commands) else {
+            let Some(worker) = prepare_backup(ledger, laggard.attempt, &slow, &limits, commands) else {
                 continue;
             };
             let locality = match task.kind {
@@ -70,136 +72,134 @@ impl Core {
     }
 }
 
-impl Ledger {
-    /// Returns where the speculative attempt of this attempt starts now, if it may. A reduce first waits for its
-    /// segments at a second home, which is chosen here.
-    fn prepare_backup(
-        &mut self,
-        first: AttemptId,
-        slow: &BTreeSet<WorkerId>,
-        limits: &BackupLimits,
-        commands: &mut Vec<Command>,
-    ) -> Option<WorkerId> {
-        let task = first.task;
-        let job = &self.jobs[&task.job];
-        if !self.has_room(job) {
-            return None;
+/// Returns where the speculative attempt of this attempt starts now, if it may. A reduce first waits for its
+/// segments at a second home, which is chosen here.
+fn prepare_backup(
+    ledger: &mut Ledger,
+    first: AttemptId,
+    slow: &BTreeSet<WorkerId>,
+    limits: &BackupLimits,
+    commands: &mut Vec<Command>,
+) -> Option<WorkerId> {
+    let task = first.task;
+    let job = &ledger.jobs[&task.job];
+    if !quotas::has_room(ledger, job) {
+        return None;
+    }
+    if job.homes.second.contains_key(&task.index) && task.kind == TaskKind::Reduce {
+        let free = |&at: &WorkerId| ledger.workers.get(at).is_some_and(|worker| 0 < worker.free(task.kind));
+        return job.second_is_complete(task.index).filter(free);
+    }
+    if backups_max(ledger, limits) <= backups_begun(ledger) {
+        return None;
+    }
+    match task.kind {
+        TaskKind::Map => backup_place(ledger, first, slow),
+        TaskKind::Reduce => {
+            let at = second_place(ledger, first, slow)?;
+            let job = ledger.jobs.get_mut(&task.job)?;
+            job.open_second(task.index, at, &mut ledger.workers, commands);
+            None
         }
-        if job.homes.second.contains_key(&task.index) && task.kind == TaskKind::Reduce {
-            let free = |&at: &WorkerId| self.workers.get(at).is_some_and(|worker| 0 < worker.free(task.kind));
-            return job.second_is_complete(task.index).filter(free);
+    }
+}
+
+/// Number of speculative attempts that run or wait for their segments.
+fn backups_begun(ledger: &Ledger) -> usize {
+    let maps = ledger.backups.racing.iter().filter(|task| task.kind == TaskKind::Map).count();
+    maps + ledger.jobs.values().map(|job| job.homes.second.len()).sum::<usize>()
+}
+
+/// Returns the emptiest worker that is not slow and where this reduce may also run.
+fn second_place(ledger: &Ledger, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
+    let task = first.task;
+    let job = &ledger.jobs[&task.job];
+    let own = ledger.attempts[&first].worker;
+    if !moves_cheaply(ledger, job) {
+        return None;
+    }
+    let fits = |id: &WorkerId| {
+        *id != own
+            && !slow.contains(id)
+            && job.may_use(*id, &ledger.workers)
+            && !job.avoids(task.kind, task.index, *id)
+    };
+    ledger.workers.idle(task.kind).map(Worker::id).find(fits)
+}
+
+/// Maximum number of speculative attempts at once.
+fn backups_max(ledger: &Ledger, limits: &BackupLimits) -> usize {
+    let slots: u32 = ledger.workers.sums.slots.iter().sum();
+    slots.div_ceil(limits.slots_per_backup.max(1)).max(1) as usize
+}
+
+/// Searches for slow attempts. The cost is linear in the number of attempts.
+fn look_for_laggards(ledger: &Ledger, limits: &BackupLimits) -> Look {
+    let slow_times = f64::from(limits.slow_times);
+    let mut look = Look { slow: ledger.workers.slow.keys().copied().collect(), ..Look::default() };
+    for (&attempt, record) in &ledger.attempts {
+        let Some((job, running)) = running(ledger, attempt, record, limits) else { continue };
+        if slow_times <= running.times_usual() {
+            look.slow.insert(record.worker);
         }
-        if self.backups_max(limits) <= self.backups_begun() {
-            return None;
+        let began = Time(ledger.now.0 - running.ran.0.min(ledger.now.0));
+        if ledger.now < began + limits.run_min || !job.may_be_backed_up(attempt, limits) {
+            look.wait_until(ledger.now, began + limits.run_min);
+            continue;
         }
-        match task.kind {
-            TaskKind::Map => self.backup_place(first, slow),
-            TaskKind::Reduce => {
-                let at = self.second_place(first, slow)?;
-                let job = self.jobs.get_mut(&task.job)?;
-                job.open_second(task.index, at, &mut self.workers, commands);
-                None
+        match running.lags(slow_times) {
+            Some(left) => look.laggards.push(Laggard { attempt, left, usual: running.usual }),
+            None => {
+                let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
+                look.wait_until(ledger.now, began + span);
             }
         }
     }
+    look
+}
 
-    /// Number of speculative attempts that run or wait for their segments.
-    fn backups_begun(&self) -> usize {
-        let maps = self.backups.racing.iter().filter(|task| task.kind == TaskKind::Map).count();
-        maps + self.jobs.values().map(|job| job.homes.second.len()).sum::<usize>()
+/// Returns the measurements of an attempt that holds a slot, if enough of its peers have ended. Reduces that
+/// continue another attempt or are about to be suspended are excluded.
+fn running<'a>(
+    ledger: &'a Ledger,
+    attempt: AttemptId,
+    record: &Attempt,
+    limits: &BackupLimits,
+) -> Option<(&'a Job, Running)> {
+    if record.queued || record.dying {
+        return None;
     }
+    let job = ledger.jobs.get(&attempt.task.job)?;
+    let (reduces, index) = (attempt.task.kind == TaskKind::Reduce, attempt.task.index as usize);
+    if reduces && (record.hold != SlotHold::Suspendable || job.reduces[index].continues.is_some()) {
+        return None;
+    }
+    let input = job.input_of(attempt.task);
+    let usual = job.attempts.usual[attempt.task.kind as usize].span(input, limits.peers_min)?;
+    let share = |bytes: u64| bytes as f64 / input.0.max(1) as f64;
+    let read = record.read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
+    let slowness = ledger.workers.get(record.worker).map_or(1.0, Worker::slowness);
+    Some((job, Running { ran: record.ran + ledger.now.since(record.since), read, usual, slowness }))
+}
 
-    /// Returns the emptiest worker that is not slow and where this reduce may also run.
-    fn second_place(&self, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
-        let task = first.task;
-        let job = &self.jobs[&task.job];
-        let own = self.attempts[&first].worker;
-        if !self.moves_cheaply(job) {
-            return None;
-        }
-        let fits = |id: &WorkerId| {
-            *id != own
-                && !slow.contains(id)
-                && job.may_use(*id, &self.workers)
-                && !job.avoids(task.kind, task.index, *id)
-        };
-        self.workers.idle(task.kind).map(Worker::id).find(fits)
-    }
-
-    /// Maximum number of speculative attempts at once.
-    fn backups_max(&self, limits: &BackupLimits) -> usize {
-        let slots: u32 = self.workers.sums.slots.iter().sum();
-        slots.div_ceil(limits.slots_per_backup.max(1)).max(1) as usize
-    }
-
-    /// Searches for slow attempts. The cost is linear in the number of attempts.
-    fn look_for_laggards(&self, limits: &BackupLimits) -> Look {
-        let slow_times = f64::from(limits.slow_times);
-        let mut look = Look { slow: self.workers.slow.keys().copied().collect(), ..Look::default() };
-        for (&attempt, record) in &self.attempts {
-            let Some((job, running)) = self.running(attempt, record, limits) else { continue };
-            if slow_times <= running.times_usual() {
-                look.slow.insert(record.worker);
-            }
-            let began = Time(self.now.0 - running.ran.0.min(self.now.0));
-            if self.now < began + limits.run_min || !job.may_be_backed_up(attempt, limits) {
-                look.wait_until(self.now, began + limits.run_min);
-                continue;
-            }
-            match running.lags(slow_times) {
-                Some(left) => look.laggards.push(Laggard { attempt, left, usual: running.usual }),
-                None => {
-                    let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
-                    look.wait_until(self.now, began + span);
-                }
-            }
-        }
-        look
-    }
-
-    /// Returns the measurements of an attempt that holds a slot, if enough of its peers have ended. Reduces that
-    /// continue another attempt or are about to be suspended are excluded.
-    fn running(
-        &self,
-        attempt: AttemptId,
-        record: &Attempt,
-        limits: &BackupLimits,
-    ) -> Option<(&Job, Running)> {
-        if record.queued || record.dying {
-            return None;
-        }
-        let job = self.jobs.get(&attempt.task.job)?;
-        let (reduces, index) = (attempt.task.kind == TaskKind::Reduce, attempt.task.index as usize);
-        if reduces && (record.hold != SlotHold::Suspendable || job.reduces[index].continues.is_some()) {
-            return None;
-        }
-        let input = job.input_of(attempt.task);
-        let usual = job.attempts.usual[attempt.task.kind as usize].span(input, limits.peers_min)?;
-        let share = |bytes: u64| bytes as f64 / input.0.max(1) as f64;
-        let read = record.read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
-        let slowness = self.workers.get(record.worker).map_or(1.0, Worker::slowness);
-        Some((job, Running { ran: record.ran + self.now.since(record.since), read, usual, slowness }))
-    }
-
-    /// Returns the emptiest worker that is not slow and on which a speculative attempt of this map may run. Ties go to
-    /// the worker nearest to its input.
-    fn backup_place(&self, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
-        let task = first.task;
-        let job = &self.jobs[&task.job];
-        let spec = job.map_spec(task.index);
-        let own = self.attempts[&first].worker;
-        let allowed = spec.pinned.then(|| places(spec, &self.workers));
-        let fits = |worker: &&Worker| {
-            let id = worker.id();
-            id != own
-                && !slow.contains(&id)
-                && job.may_use(id, &self.workers)
-                && !job.avoids(task.kind, task.index, id)
-                && allowed.as_ref().is_none_or(|allowed| allowed.contains(&id))
-        };
-        let idle = self.workers.idle(task.kind).filter(fits);
-        idle.map(Worker::id).min_by_key(|&id| job.locality(task.index, id, &self.workers))
-    }
+/// Returns the emptiest worker that is not slow and on which a speculative attempt of this map may run. Ties go to
+/// the worker nearest to its input.
+fn backup_place(ledger: &Ledger, first: AttemptId, slow: &BTreeSet<WorkerId>) -> Option<WorkerId> {
+    let task = first.task;
+    let job = &ledger.jobs[&task.job];
+    let spec = job.map_spec(task.index);
+    let own = ledger.attempts[&first].worker;
+    let allowed = spec.pinned.then(|| places(spec, &ledger.workers));
+    let fits = |worker: &&Worker| {
+        let id = worker.id();
+        id != own
+            && !slow.contains(&id)
+            && job.may_use(id, &ledger.workers)
+            && !job.avoids(task.kind, task.index, id)
+            && allowed.as_ref().is_none_or(|allowed| allowed.contains(&id))
+    };
+    let idle = ledger.workers.idle(task.kind).filter(fits);
+    idle.map(Worker::id).min_by_key(|&id| job.locality(task.index, id, &ledger.workers))
 }
 
 impl Look {

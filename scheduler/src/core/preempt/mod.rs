@@ -14,9 +14,10 @@ mod what_if;
 
 use crate::command::Command;
 use crate::core::Core;
-use crate::ids::TaskKind;
-use crate::ledger::Worker;
+use crate::ids::{TaskId, TaskKind};
 use crate::ledger::suspensions::SlotHold;
+use crate::ledger::tasks::ReduceState;
+use crate::ledger::{Job, Ledger, Worker};
 use crate::plan::Plan;
 use crate::units::Time;
 use crate::view::View;
@@ -55,7 +56,7 @@ impl Core {
             return None;
         }
         let mut moving = std::mem::take(&mut ledger.suspensions.moving);
-        moving.retain(|&task| ledger.is_moving(task));
+        moving.retain(|&task| is_moving(ledger, task));
         let mut room = ledger.workers.free_of(TaskKind::Reduce).saturating_sub(moving.len() as u32);
         ledger.suspensions.moving = moving;
         let (mut again, mut due_now) = (None, Vec::new());
@@ -85,5 +86,43 @@ impl Core {
             commands.push(Command::HandOver { attempt, worker });
         }
         again
+    }
+
+    /// Recalls the oldest queued maps for idle slots. Returns the time of the next check.
+    pub(super) fn recall(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+        let ledger = &mut self.ledger;
+        let free = ledger.workers.free_of(TaskKind::Map) as usize;
+        while ledger.ahead.recalled.len() < free {
+            let &(queued, attempt) = ledger.ahead.waiting.first()?;
+            let due = queued + ledger.config.ahead.patience;
+            if ledger.now < due {
+                return Some(due);
+            }
+            ledger.ahead.waiting.pop_first();
+            let job = ledger.jobs.get(&attempt.task.job);
+            let usable = |job: &Job| {
+                ledger.workers.idle(TaskKind::Map).any(|worker| job.may_use(worker.id(), &ledger.workers))
+            };
+            if job.is_some_and(usable) {
+                ledger.ahead.recalled.insert(attempt);
+                let worker = ledger.attempts[&attempt].worker;
+                commands.push(Command::Recall { attempt, worker });
+            }
+        }
+        None
+    }
+}
+
+/// True if this task is to continue on another worker and has not got a slot there yet.
+fn is_moving(ledger: &Ledger, task: TaskId) -> bool {
+    let Some(job) = ledger.jobs.get(&task.job) else { return false };
+    let reduce = &job.reduces[task.index as usize];
+    match reduce.state {
+        ReduceState::Suspended => {
+            let attempt = ledger.attempts.get(&job.current_reduce(task.index));
+            attempt.is_some_and(|record| record.hold == SlotHold::HandingOver)
+        }
+        ReduceState::Gathering | ReduceState::Ready => reduce.continues.is_some(),
+        ReduceState::Running | ReduceState::Done => false,
     }
 }

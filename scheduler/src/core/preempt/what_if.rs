@@ -2,6 +2,7 @@
 
 use crate::core::CoreConfig;
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use crate::ledger::quotas;
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::plan::{Line, Reason, Share, SlotFloor};
@@ -197,7 +198,7 @@ impl<'a> WhatIf<'a> {
         let mut displaced: Vec<AttemptId> =
             self.ledger.suspensions.suspendable.difference(&self.kept).copied().collect();
         displaced.sort_unstable_by_key(|attempt| {
-            (Reverse(rank(attempt)), Reverse(self.ledger.slot_since(*attempt)), Reverse(*attempt))
+            (Reverse(rank(attempt)), Reverse(slot_since(self.ledger, *attempt)), Reverse(*attempt))
         });
         displaced.retain(|&attempt| {
             let worker = self.ledger.attempts[&attempt].worker;
@@ -242,7 +243,7 @@ impl SlotFloor for WhatIf<'_> {
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
         let Some(job) = self.job(job).filter(|_| 0 < self.left) else { return false };
         // A slot that the job could not use does not justify a suspension.
-        let room = self.ledger.has_room(job);
+        let room = quotas::has_room(self.ledger, job);
         match station {
             Station::Map => room && self.unified && self.start_map(job),
             Station::Shuffle => false,
@@ -296,4 +297,9 @@ impl Victims<'_> {
         self.chosen.push(attempt);
         true
     }
+}
+
+/// Returns the time since which the attempt holds its slot.
+fn slot_since(ledger: &Ledger, attempt: AttemptId) -> Time {
+    ledger.attempts.get(&attempt).map_or(ledger.now, |record| record.since)
 }

@@ -8,69 +8,62 @@ use crate::ledger::workers::Workers;
 use crate::ledger::{Job, Ledger};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Ledger {
-    pub(super) fn audit_marks(&self, job: &Job, findings: &mut Findings) {
-        let informed: BTreeSet<WorkerId> = self
-            .workers
-            .iter()
-            .filter(|worker| worker.marks.jobs.contains(&job.id))
-            .map(|worker| worker.id)
-            .collect();
-        findings.rule(
-            informed == job.workers.informed,
-            job.id,
-            "and the workers agree on who was told of it",
-        );
-        let touches = job.homes.at.keys().chain(job.outputs.kept.keys());
-        findings.rule(
-            touches.into_iter().all(|worker| informed.contains(worker)),
-            job.id,
-            "lives only on workers told of it",
-        );
-        findings.rule(!job.complete(), job.id, "is not complete, as it is live");
-        let since =
-            job.workers.orphaned_since.is_some_and(|since| self.waits.orphaned.contains(&(since, job.id)));
-        let orphaned = !job.queue.orphans.is_empty();
-        findings.rule(since == orphaned, job.id, "is listed with the time since which it has orphans");
-        findings.rule(
-            job.attempts.live.iter().all(|attempt| self.attempts.contains_key(attempt)),
-            job.id,
-            "runs only attempts of the table",
-        );
-        let placed = job.attempts.runs.iter().enumerate().all(|(place, run)| {
-            self.attempts.get(run).is_some_and(|record| !record.queued && record.place == Some(place as u32))
-        });
-        findings.rule(placed, job.id, "knows the places of its running maps");
-        let began = job.attempts.runs.len() as u32;
-        findings.rule(
-            began == job.counts.maps_running - job.counts.maps_queued,
-            job.id,
-            "lists all its running maps",
-        );
-        let reduces =
-            [ReduceState::Running, ReduceState::Suspended].map(|state| job.counts.reduces[state as usize]);
-        let begun = job.counts.maps_running + reduces.iter().sum::<u32>();
-        let tries =
-            job.maps.iter().map(|map| &map.tries).chain(job.reduces.iter().map(|reduce| &reduce.tries));
-        let backups = tries.filter(|tries| tries.backup.is_some()).count() as u32;
-        findings.rule(
-            job.attempts.live.len() as u32 == begun + backups,
-            job.id,
-            "has one attempt for each task that has begun, and its backups",
-        );
-        findings.rule(
-            self.backups.racing.iter().filter(|task| task.job == job.id).count() as u32 == backups,
-            job.id,
-            "has its backups listed",
-        );
-        let settled = self.workers.count() == 0 || job.homes.unassigned.is_empty();
-        findings.rule(settled, job.id, "has a home for every partition while there are workers");
-        findings.rule(
-            job.workers.excluded.iter().all(|&worker| self.workers.is_live(worker)),
-            job.id,
-            "bars only live workers",
-        );
-    }
+pub(super) fn audit_marks(ledger: &Ledger, job: &Job, findings: &mut Findings) {
+    let informed: BTreeSet<WorkerId> = ledger
+        .workers
+        .iter()
+        .filter(|worker| worker.marks.jobs.contains(&job.id))
+        .map(|worker| worker.id)
+        .collect();
+    findings.rule(informed == job.workers.informed, job.id, "and the workers agree on who was told of it");
+    let touches = job.homes.at.keys().chain(job.outputs.kept.keys());
+    findings.rule(
+        touches.into_iter().all(|worker| informed.contains(worker)),
+        job.id,
+        "lives only on workers told of it",
+    );
+    findings.rule(!job.complete(), job.id, "is not complete, as it is live");
+    let since =
+        job.workers.orphaned_since.is_some_and(|since| ledger.waits.orphaned.contains(&(since, job.id)));
+    let orphaned = !job.queue.orphans.is_empty();
+    findings.rule(since == orphaned, job.id, "is listed with the time since which it has orphans");
+    findings.rule(
+        job.attempts.live.iter().all(|attempt| ledger.attempts.contains_key(attempt)),
+        job.id,
+        "runs only attempts of the table",
+    );
+    let placed = job.attempts.runs.iter().enumerate().all(|(place, run)| {
+        ledger.attempts.get(run).is_some_and(|record| !record.queued && record.place == Some(place as u32))
+    });
+    findings.rule(placed, job.id, "knows the places of its running maps");
+    let began = job.attempts.runs.len() as u32;
+    findings.rule(
+        began == job.counts.maps_running - job.counts.maps_queued,
+        job.id,
+        "lists all its running maps",
+    );
+    let reduces =
+        [ReduceState::Running, ReduceState::Suspended].map(|state| job.counts.reduces[state as usize]);
+    let begun = job.counts.maps_running + reduces.iter().sum::<u32>();
+    let tries = job.maps.iter().map(|map| &map.tries).chain(job.reduces.iter().map(|reduce| &reduce.tries));
+    let backups = tries.filter(|tries| tries.backup.is_some()).count() as u32;
+    findings.rule(
+        job.attempts.live.len() as u32 == begun + backups,
+        job.id,
+        "has one attempt for each task that has begun, and its backups",
+    );
+    findings.rule(
+        ledger.backups.racing.iter().filter(|task| task.job == job.id).count() as u32 == backups,
+        job.id,
+        "has its backups listed",
+    );
+    let settled = ledger.workers.count() == 0 || job.homes.unassigned.is_empty();
+    findings.rule(settled, job.id, "has a home for every partition while there are workers");
+    findings.rule(
+        job.workers.excluded.iter().all(|&worker| ledger.workers.is_live(worker)),
+        job.id,
+        "bars only live workers",
+    );
 }
 
 pub(super) fn audit_counts(job: &Job, findings: &mut Findings) {

@@ -36,22 +36,20 @@ impl Findings {
     }
 }
 
-impl Ledger {
-    /// Recounts everything.
-    ///
-    /// # Errors
-    /// The invariants that do not hold.
-    pub(crate) fn audit(&self) -> Result<(), Vec<Violation>> {
-        let mut findings = Findings::default();
-        self.audit_workers(&mut findings);
-        self.audit_attempts(&mut findings);
-        self.audit_suspensions(&mut findings);
-        for job in self.jobs.values() {
-            jobs::audit_counts(job, &mut findings);
-            jobs::audit_maps(job, &self.workers, &mut findings);
-            jobs::audit_reduces(job, &self.workers, &mut findings);
-            self.audit_marks(job, &mut findings);
-        }
-        if findings.0.is_empty() { Ok(()) } else { Err(findings.0) }
+/// Recounts everything.
+///
+/// # Errors
+/// The invariants that do not hold.
+pub(crate) fn audit(ledger: &Ledger) -> Result<(), Vec<Violation>> {
+    let mut findings = Findings::default();
+    workers::audit_workers(ledger, &mut findings);
+    attempts::audit_attempts(ledger, &mut findings);
+    attempts::audit_suspensions(ledger, &mut findings);
+    for job in ledger.jobs.values() {
+        jobs::audit_counts(job, &mut findings);
+        jobs::audit_maps(job, &ledger.workers, &mut findings);
+        jobs::audit_reduces(job, &ledger.workers, &mut findings);
+        jobs::audit_marks(ledger, job, &mut findings);
     }
+    if findings.0.is_empty() { Ok(()) } else { Err(findings.0) }
 }

@@ -1,14 +1,14 @@
-//! Enters events into the ledger and settles what cannot wait for a plan: homes, and jobs without workers.
+//! Enters events into the ledger: each changes the facts by its rule and returns the commands that follow at once.
+//!
+//! Ends of attempts are in `ends`, speculative attempts in `backups`, suspended ones in `suspensions`, cut routes in
+//! `detours`.
 
 use crate::command::{Cause, Command, Outcome};
-use crate::core::Core;
 use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::ends::TaskEnd;
 use crate::ledger::{Job, Ledger};
-use crate::placement::{AssignmentRequest, HomeRequest};
-use crate::units::Time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -201,118 +201,61 @@ impl Ledger {
         }
     }
 
-    /// Returns the time when the next job fails for lack of a worker that its maps are pinned to; `None` if none waits.
-    pub(crate) fn orphans_end(&self) -> Option<Time> {
-        self.waits.orphaned.first().map(|&(since, _)| since + self.config.pinned_grace)
-    }
-
-    /// Updates which of the changed jobs have maps pinned to hosts without a worker.
-    fn look_at_orphans(&mut self) {
-        for id in &self.unseen.dirty {
-            let job = self.jobs.get_mut(id).expect("jobs that ended are not dirty");
-            match (job.queue.orphans.is_empty(), job.workers.orphaned_since) {
-                (false, None) => {
-                    job.workers.orphaned_since = Some(self.now);
-                    self.waits.orphaned.insert((self.now, *id));
+    /// Records that a home has segments of a map.
+    fn fetched(
+        &mut self,
+        (id, map): (JobId, AttemptId),
+        home: WorkerId,
+        partitions: &[u32],
+        out: &mut Vec<Command>,
+    ) {
+        let live = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
+        let Some(job) = live else { return self.late() };
+        let from = job.held_at(map);
+        match job.fetched(home, map, partitions, &mut self.workers) {
+            Ok(true) => {
+                self.unseen.dirty.insert(id);
+                if from.is_some_and(|from| self.routes.read(home, from, self.now)) {
+                    self.route_around(out);
                 }
-                (true, Some(since)) => {
-                    job.workers.orphaned_since = None;
-                    self.waits.orphaned.remove(&(since, *id));
-                }
-                _ => {}
             }
+            Ok(false) => self.late(),
+            Err(cause) => self.end(id, Outcome::Failed { cause }, out),
         }
     }
 
-    /// Returns the time when the next job fails for lack of workers; `None` if there are workers or no jobs.
-    pub(crate) fn grace_ends(&self) -> Option<Time> {
-        if 0 < self.workers.count() {
-            return None;
+    /// Handles a home that has given up fetching from a map.
+    fn fetch_failed(
+        &mut self,
+        id: JobId,
+        home: WorkerId,
+        map: AttemptId,
+        class: Failure,
+        out: &mut Vec<Command>,
+    ) {
+        let limits = (self.config.rereads_max, self.config.worker_failures());
+        let job = self.jobs.get_mut(&id).filter(|_| map.task.job == id && is_map(map));
+        let lacked = job.as_ref().filter(|job| job.home_lacks(home, map.task.index));
+        let from = lacked.and_then(|job| job.held_at(map)).filter(|&from| from != home);
+        // A disk that rejected the bytes was reached; damaged bytes also arrived over a working route.
+        if let (Failure::Fetch, Some(from)) = (class, from) {
+            if self.workers.get(from).is_some_and(|worker| worker.silent) {
+                // The master receives no heartbeats from it either, and soon decides if it is lost.
+                return out.push(Command::Announce { job: id, map, from, to: home });
+            }
+            return self.route_failed(home, from, out);
         }
-        // Jobs are ordered by arrival, so the first one fails first.
-        let (_, job) = self.jobs.first_key_value()?;
-        Some(job.arrival.max(self.waits.deserted_at) + self.config.no_workers_grace)
+        let workers = &mut self.workers;
+        match job.and_then(|job| job.fetch_failed((home, map), class, limits, workers, out)) {
+            None => self.late(),
+            Some(Ok(())) => {
+                self.unseen.dirty.insert(id);
+            }
+            Some(Err(cause)) => self.end(id, Outcome::Failed { cause }, out),
+        }
     }
 }
 
-impl Core {
-    /// Assigns homes to partitions without one, and fails jobs that waited too long for a worker.
-    pub(super) fn settle(&mut self, out: &mut Vec<Command>) {
-        while self.ledger.grace_ends().is_some_and(|end| end <= self.ledger.now) {
-            let (&id, _) = self.ledger.jobs.first_key_value().expect("a job's grace ended");
-            self.ledger.end(id, Outcome::Failed { cause: Cause::NoWorkers }, out);
-        }
-        while self.ledger.orphans_end().is_some_and(|end| end <= self.ledger.now) {
-            let &(_, id) = self.ledger.waits.orphaned.first().expect("a job's grace ended");
-            let job = &self.ledger.jobs[&id];
-            let Some(&orphan) = job.queue.orphans.first() else {
-                // The worker it waited for has joined at this very instant.
-                self.ledger.unseen.dirty.insert(id);
-                self.ledger.look_at_orphans();
-                continue;
-            };
-            let cause = job.orphan(orphan);
-            self.ledger.end(id, Outcome::Failed { cause }, out);
-        }
-        if self.ledger.workers.count() == 0 {
-            return self.ledger.look_at_orphans();
-        }
-        let unassigned =
-            |id: &JobId| self.ledger.jobs.get(id).is_some_and(|job| !job.homes.unassigned.is_empty());
-        for id in self.ledger.unseen.dirty.iter().copied().filter(unassigned).collect::<Vec<_>>() {
-            self.house(id, out);
-        }
-        self.assign();
-        self.ledger.look_at_orphans();
-    }
-
-    /// Lets the placement assign maps of new jobs, and maps that lost their assigned worker.
-    fn assign(&mut self) {
-        let ledger = &mut self.ledger;
-        for id in &ledger.unseen.dirty {
-            let job = ledger.jobs.get_mut(id).expect("jobs that ended are not dirty");
-            if job.queue.assignable().next().is_none() {
-                continue;
-            }
-            let tasks_per_second = ledger.arrivals.rate();
-            let maps = job.queue.open.len() + job.queue.preferring.len();
-            let request = AssignmentRequest { job, maps, workers: &ledger.workers, tasks_per_second };
-            let Some(places) = self.placement.assign(request) else { continue };
-            let name = self.placement.name();
-            assert!(places.len() == maps, "{name} assigned {} of {maps} maps of {id}", places.len());
-            let waiting: Vec<u32> = job.queue.assignable().collect();
-            for (map, to) in waiting.into_iter().zip(places) {
-                let usable = ledger.workers.is_live(to) && job.may_use(to, &ledger.workers);
-                assert!(usable, "{name} assigned {id} to {to}, which it cannot use");
-                job.assign(map, to, &mut ledger.workers);
-            }
-        }
-    }
-
-    fn house(&mut self, id: JobId, out: &mut Vec<Command>) {
-        let ledger = &mut self.ledger;
-        let job = ledger.jobs.get_mut(&id).expect("only live jobs are housed");
-        let mut new = BTreeSet::new();
-        for partition in job.homes.unassigned.clone() {
-            let goes_on = job.reduces[partition as usize].continues.is_some();
-            let request = HomeRequest { job, partition, goes_on, workers: &ledger.workers };
-            let home = self.placement.home(request);
-            assert!(
-                ledger.workers.is_live(home),
-                "{} chose {home}, which is not live",
-                self.placement.name()
-            );
-            assert!(
-                job.may_use(home, &ledger.workers),
-                "{} chose {home}, excluded for {id}",
-                self.placement.name()
-            );
-            job.set_home(partition, home, &mut ledger.workers, out);
-            new.insert(home);
-        }
-        match job.supply(&new, &mut ledger.workers, out) {
-            Err(cause) => ledger.end(id, Outcome::Failed { cause }, out),
-            Ok(()) => ledger.give_up_cut_off(id, out),
-        }
-    }
+fn is_map(attempt: AttemptId) -> bool {
+    attempt.task.kind == TaskKind::Map
 }
