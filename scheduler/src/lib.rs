@@ -1,7 +1,6 @@
 //! Scheduler of Gristmill. It only decides: drivers send events to it and carry out its commands.
 #![doc = include_str!("../README.md")]
 
-pub mod bound;
 pub mod catalogue;
 pub mod command;
 pub mod core;

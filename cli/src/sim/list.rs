@@ -1,9 +1,9 @@
 //! `sim --list`: all names of policies, placements, estimators, workloads and metrics.
 
+use super::source::generators;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::{Entry, Parameter};
 use gristmill_scheduler::metrics::{Metric, System};
-use gristmill_scheduler::workload;
 use std::fmt::Write;
 
 /// The list.
@@ -12,7 +12,7 @@ pub fn text(registry: &Registry) -> String {
     part(&mut text, "Policies", &registry.policies());
     part(&mut text, "Placements (live clusters and the cluster model)", &registry.placements());
     part(&mut text, "Estimators (live clusters and the cluster model)", &registry.estimators());
-    part(&mut text, "Workloads", &workload::catalogue());
+    part(&mut text, "Workloads", &generators());
     text.push_str("Metrics:\n");
     for metric in Metric::ALL {
         let declaration = metric.declaration();

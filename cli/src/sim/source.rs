@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::rate::parse_rate;
+use gristmill_scheduler::catalogue::{self, CatalogueError, Entry};
 use gristmill_scheduler::workload::{self, Costs, Format, Generator, Job, Reading, Scale};
 use std::path::Path;
 
@@ -70,6 +71,27 @@ enum Origin {
     Generator(Box<dyn Generator>),
 }
 
+/// Returns the generators of this program, by name.
+pub fn generators() -> Vec<&'static Entry<dyn Generator>> {
+    #[cfg(feature = "papers")]
+    let entries = gristmill_papers::workload::catalogue();
+    #[cfg(not(feature = "papers"))]
+    let entries = workload::catalogue();
+    entries
+}
+
+/// Returns the error of an unknown generator. Without the papers it names their feature.
+fn absent(name: &str, error: &CatalogueError) -> anyhow::Error {
+    const PAPERS: [&str; 5] = ["asrpt", "deadlines", "overlap-trace", "pairs", "stragglers"];
+    if !cfg!(feature = "papers") && PAPERS.iter().any(|papers| name.starts_with(papers)) {
+        return usage(format!(
+            "workload {name} is in the feature `papers`, which this program lacks: \
+             build it with `cargo build --release -p gristmill --features papers`"
+        ));
+    }
+    usage(error.to_string())
+}
+
 impl SimulatedJobs {
     /// Reads the file of this name, or makes the generator. Prints the number of skipped lines on stderr.
     pub fn open(name: &str, flags: &JobsFlags, machines: &MachineFlags) -> anyhow::Result<SimulatedJobs> {
@@ -92,7 +114,8 @@ impl SimulatedJobs {
                     "{name}: its ending is not that of a known format; name one with --format"
                 )));
             }
-            let generator = workload::by_name(name).map_err(|error| usage(error.to_string()))?;
+            let generator =
+                catalogue::call(&generators(), "workload", name).map_err(|error| absent(name, &error))?;
             return Ok(source(Origin::Generator(generator)));
         };
         let reading = Reading { costs: flags.costs(machines)?, scale, skipped_max: flags.skip };

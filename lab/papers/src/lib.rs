@@ -6,6 +6,7 @@
 //! scheduler; nothing here decides.
 
 mod asrpt;
+mod bound;
 mod deadlines;
 mod judge;
 pub mod model;
@@ -17,6 +18,7 @@ mod stragglers;
 mod tests;
 pub mod verify;
 mod words;
+pub mod workload;
 mod write;
 
 use gristmill_lab::report::{

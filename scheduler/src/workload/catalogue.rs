@@ -1,7 +1,7 @@
 //! Generated workloads by name, with parameters: `overlap:load=0.9,jobs=1000000`.
 
 use super::Job;
-use crate::catalogue::{self, CatalogueError, Entry};
+use crate::catalogue::Entry;
 
 /// Generator of jobs.
 pub trait Generator: Send + Sync {
@@ -9,25 +9,14 @@ pub trait Generator: Send + Sync {
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_>;
 }
 
-/// Returns all generators.
+/// Returns the generators, without those of the papers' experiments.
 #[must_use]
 pub fn catalogue() -> Vec<&'static Entry<dyn Generator>> {
-    ENTRIES.iter().copied().flatten().collect()
+    [super::mix::ENTRIES, super::overlap::ENTRIES].into_iter().flatten().collect()
 }
 
-/// Creates the generator of this text, `name` or `name:parameter=value,...`.
-///
-/// # Errors
-/// An unknown name, with the known ones and the nearest, or parameters that it rejects.
-pub fn by_name(text: &str) -> Result<Box<dyn Generator>, CatalogueError> {
-    catalogue::call(&catalogue(), "workload", text)
+/// Creates the generator of this text.
+#[cfg(test)]
+pub(crate) fn by_name(text: &str) -> Result<Box<dyn Generator>, crate::catalogue::CatalogueError> {
+    crate::catalogue::call(&catalogue(), "workload", text)
 }
-
-const ENTRIES: &[&[Entry<dyn Generator>]] = &[
-    super::asrpt::ENTRIES,
-    super::deadlines::ENTRIES,
-    super::mix::ENTRIES,
-    super::overlap::ENTRIES,
-    super::pairs::ENTRIES,
-    super::stragglers::ENTRIES,
-];

@@ -2,23 +2,21 @@
 //!
 //! This module reads no files; texts and bytes are arguments.
 
-pub mod asrpt;
 pub mod catalogue;
-pub mod deadlines;
 mod error;
 mod load;
 pub mod mix;
 pub mod overlap;
-pub mod pairs;
 mod read;
 pub mod rumen;
 mod scale;
-pub mod stragglers;
 pub mod swim;
 pub mod table;
 
 use crate::station::PerStation;
-pub use catalogue::{Generator, by_name, catalogue};
+#[cfg(test)]
+pub(crate) use catalogue::by_name;
+pub use catalogue::{Generator, catalogue};
 pub use error::{BadLine, LineError, LoadError, WorkloadError};
 pub use load::{Growth, LOAD_JOBS_MIN, OfferedLoad, offered_load};
 pub use read::{Format, Reading, Trace, read};

@@ -13,7 +13,6 @@ use crate::files::InputFileError;
 use crate::usage::usage;
 use anyhow::anyhow;
 use gristmill_runtime::registry::Registry;
-use gristmill_scheduler::bound;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
@@ -243,7 +242,7 @@ impl<'a> SimulatedSystem<'a> {
     fn lowest_total(&self, seed: u64) -> anyhow::Result<f64> {
         match &self.machine {
             SimulatedMachine::Fluid { .. } => {
-                let mut bound = bound::overlap::LowerBound::new();
+                let mut bound = fluid::lower_bound::LowerBound::new();
                 for job in self.jobs(seed) {
                     bound.push([job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]);
                 }

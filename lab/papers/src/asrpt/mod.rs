@@ -13,7 +13,7 @@ pub(super) mod tests;
 
 use super::words::{Words, holes};
 use super::{Context, Paper};
-use gristmill_scheduler::workload::asrpt::{MACHINES, RATE, SLOTS};
+use crate::workload::asrpt::{MACHINES, RATE, SLOTS};
 use runs::Runs;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));

@@ -5,9 +5,9 @@ use super::WORDS;
 use super::runs::{Kept, PROVED, Runs, SCHEDULERS, STEP, STEPS, Scenario};
 use crate::judge::{Beside, Known, Model, Seen, every, log_ratio, mean_of, paired, percent};
 use crate::words::holes;
+use crate::workload::asrpt::{Cut, SETTINGS, SLOTS};
 use crate::{Block, Cell, Claim, Compared, Section, Series, Verdict};
 use gristmill_scheduler::metrics::Interval;
-use gristmill_scheduler::workload::asrpt::{Cut, SETTINGS, SLOTS};
 
 /// Index of the setting of figure 9.
 pub(super) const UNIFORM_SMALL: usize = 3;

@@ -2,13 +2,13 @@
 //!
 //! Not here: the claims about them.
 
+use crate::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS, SLOTS};
 use crate::{Context, each_cell};
 use anyhow::Context as _;
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::slotted::lower_bound;
 use gristmill_scheduler::sim::slotted::{self, Config};
-use gristmill_scheduler::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS, SLOTS};
 use gristmill_scheduler::workload::{Generator, Job};
 
 /// Number of slots between two points of the convergence.

@@ -4,8 +4,8 @@ use super::WORDS;
 use super::runs::{FLOW_MAX, Kept, Runs, SCHEDULERS, Scenario};
 use crate::judge::{Seen, by_case};
 use crate::words::holes;
+use crate::workload::asrpt::SETTINGS;
 use crate::{Block, Cell, Claim, Column, Section, Series};
-use gristmill_scheduler::workload::asrpt::SETTINGS;
 
 /// Flow times of the table of tails, in slots.
 const TAILS: [usize; 5] = [5, 10, 20, 50, 100];

@@ -6,13 +6,13 @@
 use super::{WORDS, trial};
 use crate::judge::{in_runs, mean_of};
 use crate::words::{Filled, holes};
+use crate::workload::deadlines::{Joins, SLOTS, alone};
 use crate::{Block, Claim, Compared, Context, Section, Series, Verdict, each_cell};
 use gristmill_scheduler::estimate::completion::{Remaining, RunningLeft, mean_task_length};
 use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::metrics::{Interval, JobRecord};
 use gristmill_scheduler::sim::cluster::{Observer, TaskRun};
 use gristmill_scheduler::units::Time;
-use gristmill_scheduler::workload::deadlines::{Joins, SLOTS, alone};
 
 struct Application {
     job: usize,

@@ -6,9 +6,9 @@ use super::trial::WIDTH;
 use super::{Scheduler, Trial, Trials, WORDS, reference};
 use crate::judge::{Seen, by_case, every, in_runs, log_ratio, mean_of, percent};
 use crate::words::{Filled, holes};
+use crate::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 use crate::{Block, Cell, Claim, Compared, Section, Series};
 use gristmill_scheduler::metrics::Interval;
-use gristmill_scheduler::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 
 /// Kind of Joins whose early estimates match the paper's figure 2.
 pub(super) const LIKE_THE_PAPER: Joins = Joins::SlowFirstHalf;

@@ -2,7 +2,7 @@
 //!
 //! Not here: the policies (`gristmill_scheduler::policy::deadlines`), the estimate
 //! (`gristmill_scheduler::estimate::completion`) and the stand-in for the paper's jobs
-//! (`gristmill_scheduler::workload::deadlines`).
+//! (`crate::workload::deadlines`).
 
 mod estimates;
 mod goals;
@@ -14,7 +14,7 @@ mod trial;
 
 use super::words::{Words, holes};
 use super::{Context, Paper, each_cell};
-use gristmill_scheduler::workload::deadlines::Joins;
+use crate::workload::deadlines::Joins;
 use trial::{Scheduler, Trial, simulate};
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));

@@ -7,9 +7,9 @@ use super::{Scheduler, Trials, WORDS};
 use crate::Compared;
 use crate::judge::{Beside, Known as KnownNumber, Model};
 use crate::words::holes;
+use crate::workload::deadlines::{Joins, NAMES, SLOTS, alone};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::workload::Job;
-use gristmill_scheduler::workload::deadlines::{Joins, NAMES, SLOTS, alone};
 use std::sync::LazyLock;
 
 /// Number of draws of the reference, which reports only their mean.

@@ -6,8 +6,8 @@ use super::goals::{job_name, mean, meets, met};
 use super::{Scheduler, Trial, Trials, WORDS, reference};
 use crate::judge::{Seen, by_case, every};
 use crate::words::holes;
+use crate::workload::deadlines::{DEADLINES, Joins};
 use crate::{Block, Cell, Claim, Column, Compared, Section, Series};
-use gristmill_scheduler::workload::deadlines::{DEADLINES, Joins};
 
 pub(super) fn whole(trials: &Trials) -> Section {
     let tables = Joins::ALL.map(|joins| table(trials, joins));

@@ -2,12 +2,12 @@
 //!
 //! Not here: the claims about it.
 
+use crate::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::cluster::{self, Config, Observer};
 use gristmill_scheduler::workload::Job;
-use gristmill_scheduler::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
 
 /// Schedulers, in the order of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

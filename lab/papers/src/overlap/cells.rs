@@ -4,8 +4,8 @@ use super::{POLICIES, WORDS, simulate, sizes, slowdown, work};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
 use crate::words::holes;
 use crate::{Block, Claim, Compared, Context, Section, each_cell};
-use gristmill_scheduler::bound::overlap::lower_bound;
 use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::overlap::Poisson;
 

@@ -5,12 +5,12 @@
 use super::{Amounts, POLICIES, WORDS, distribution, in_order, simulate, work};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
 use crate::words::holes;
+use crate::workload::overlap_trace::{Balance, DiurnalTrace, TRACE_HOURS, TRACE_JOBS, TRACE_PEAK};
 use crate::{Block, Claim, Compared, Context, Section, Series, Verdict, each, each_cell};
-use gristmill_scheduler::bound::overlap::lower_bound;
 use gristmill_scheduler::metrics::Interval;
+use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
-use gristmill_scheduler::workload::overlap::{Balance, DiurnalTrace, TRACE_HOURS, TRACE_JOBS, TRACE_PEAK};
 
 /// Mean responses of one trace at one load divided by its lower bound, by policy.
 pub(super) type Relative = [f64; POLICIES.len()];

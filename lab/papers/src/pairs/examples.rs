@@ -3,8 +3,8 @@
 use super::WORDS;
 use crate::words::holes;
 use crate::{Block, Cell, Claim, Compared, Section};
-use gristmill_scheduler::bound::optimum::{self, Optimum};
 use gristmill_scheduler::job::Size;
+use gristmill_scheduler::policy::pairs::optimum::{self, Optimum};
 use gristmill_scheduler::policy::pairs::{Rule, averages, times};
 
 fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {
@@ -65,7 +65,7 @@ pub(super) fn weak_pairs() -> Section {
 
 /// Judges the average makespan of the pairs in a row and that of the best of all orders.
 pub(super) fn not_always_optimal(pairs: f64, optimal: f64, order: &[usize]) -> Claim {
-    let holes = holes![orders = optimum::orders(order.len()).len(), order = in_words(order), optimal];
+    let holes = holes![orders = crate::bound::orders(order.len()).len(), order = in_words(order), optimal];
     WORDS.claim("section-5-1", optimal < pairs, holes)
 }
 

@@ -3,9 +3,9 @@
 use super::{DELTA, MEAN, OFFLINE, WORDS, title};
 use crate::judge::{Beside, Known, Seen, by_case, keeps, mean_of, paired};
 use crate::words::holes;
+use crate::workload::pairs::Sizes;
 use crate::{Block, Cell, Claim, Compared, Context, Section, Series, Verdict, each};
 use gristmill_scheduler::policy::pairs::{Averages, Rule, averages, times};
-use gristmill_scheduler::workload::pairs::Sizes;
 
 /// Table 2 as printed, in the order of [`OFFLINE`]: waiting, execution and makespan in seconds.
 const PRINTED: [[f64; 3]; 10] = [

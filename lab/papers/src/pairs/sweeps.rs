@@ -4,10 +4,10 @@ use super::offline::{NUMBERS, averages_of, describe};
 use super::{ALPHA, DELTA, MEAN, WORDS, title};
 use crate::judge::{Seen, by_case, log_ratio, mean_of};
 use crate::words::{Filled, holes};
+use crate::workload::pairs::Sizes;
 use crate::{Block, Claim, Context, Section, Series};
 use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy::pairs::{Averages, Rule};
-use gristmill_scheduler::workload::pairs::Sizes;
 use std::ops::RangeInclusive;
 
 /// Distributions of the sweeps: a mild one and a heavy-tailed one.

@@ -4,8 +4,8 @@ use super::WORDS;
 use super::examples::in_words;
 use crate::words::holes;
 use crate::{Block, Cell, Claim, Context, Section, each};
-use gristmill_scheduler::bound::optimum::{self, one_order};
 use gristmill_scheduler::job::Size;
+use gristmill_scheduler::policy::pairs::optimum::one_order;
 use gristmill_scheduler::policy::pairs::{Rule, total};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -79,7 +79,7 @@ fn best_in_pairs(jobs: &[Size]) -> f64 {
     let in_pairs = |order: &Vec<usize>| {
         order.chunks(2).all(|pair| pair.len() == 2 && is_strict(jobs[pair[0]], jobs[pair[1]]))
     };
-    let orders = optimum::orders(jobs.len());
+    let orders = crate::bound::orders(jobs.len());
     orders
         .iter()
         .filter(|order| in_pairs(order))

@@ -7,6 +7,7 @@ use super::common::{blocks, networked, section, two_stations};
 use super::judging::{claim, flow, pairs};
 use crate::judge::{Seen, every, paired};
 use crate::words::{Words, holes};
+use crate::workload::pairs::{Sizes, Stream};
 use crate::{Block, Cell, Claim, Column, Paper, Section};
 use gristmill_lab::compare::statistics::{mean, sorted};
 use gristmill_lab::compare::{Comparison, JobRun};
@@ -15,7 +16,6 @@ use gristmill_scheduler::job::Size;
 use gristmill_scheduler::metrics::{Interval, quantile};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::Job;
-use gristmill_scheduler::workload::pairs::{Sizes, Stream};
 use std::num::NonZeroU64;
 
 pub(super) static WORDS: Words = Words::new(include_str!("pairs.toml"));

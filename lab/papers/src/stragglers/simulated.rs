@@ -8,6 +8,7 @@
 use super::{SLOW, WORDS, halves};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, paired, percent};
 use crate::words::holes;
+use crate::workload::by_name as workload;
 use crate::{Block, Claim, Compared, Context, Section, Series, each, each_cell};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::Interval;
@@ -15,7 +16,6 @@ use gristmill_scheduler::placement::{self, Placed, place};
 use gristmill_scheduler::policy;
 use gristmill_scheduler::queueing::{Dtd, Server, mean_sojourn};
 use gristmill_scheduler::sim::cluster::{self, Config, Deciders};
-use gristmill_scheduler::workload::by_name as workload;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 

@@ -3,8 +3,8 @@
 
 use super::compare::json_of;
 use super::{Checker, Input};
-use gristmill_scheduler::bound::optimum;
 use gristmill_scheduler::job::Size;
+use gristmill_scheduler::policy::pairs::optimum;
 use gristmill_scheduler::policy::pairs::{self, Rule, Tie};
 use serde_json::{Value, json};
 

@@ -34,6 +34,7 @@
 mod entries;
 mod grouped;
 mod matched;
+pub mod optimum;
 mod rule;
 mod sequence;
 mod sorted;

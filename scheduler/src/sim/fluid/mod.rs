@@ -11,6 +11,7 @@
 //! is the one that is being served. The model has no tasks and ignores the work of reduces. Its time is virtual.
 
 mod floor;
+pub mod lower_bound;
 
 use crate::metrics::JobRecord;
 use crate::plan::Plan;

@@ -8,8 +8,8 @@ use super::super::tight::{Approaching, STATEMENTS, approached};
 use super::super::trace::{Relative, better_than_k_lps, max_against_split};
 use super::super::unstable::{AtLength, READINGS, Reading};
 use crate::tests::refuted::{Rules, only};
+use crate::workload::overlap_trace::Balance;
 use crate::{Claim, Verdict};
-use gristmill_scheduler::workload::overlap::Balance;
 
 fn of_random() -> Rules {
     let broken = InstanceResult {

@@ -6,10 +6,10 @@ use super::super::sweeps::{Curve, GROUPS, STEPS};
 use super::super::theorems::{Found, Tried, of_tried};
 use super::super::{OFFLINE, offline, online as streams, sweeps};
 use crate::tests::refuted::{Rules, only};
+use crate::workload::pairs::Sizes;
 use crate::{Claim, Verdict};
-use gristmill_scheduler::bound::optimum::Optimum;
 use gristmill_scheduler::policy::pairs::Averages;
-use gristmill_scheduler::workload::pairs::Sizes;
+use gristmill_scheduler::policy::pairs::optimum::Optimum;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 

@@ -12,13 +12,13 @@ use super::RealContext;
 use super::common::cluster;
 use crate::judge::{Seen, every};
 use crate::words::{Holes, Words, holes};
+use crate::workload::deadlines::SLOTS;
 use crate::{Claim, Paper};
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::metrics::Interval;
-use gristmill_scheduler::workload::deadlines::SLOTS;
 use gristmill_worker::protocol::SlotCounts;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));

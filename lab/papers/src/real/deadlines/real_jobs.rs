@@ -6,6 +6,7 @@ use super::super::judging::pairs;
 use super::{WORDS, above, claim, pooled};
 use crate::judge::paired;
 use crate::words::holes;
+use crate::workload::deadlines::NAMES;
 use crate::{Claim, Section};
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind, SEED_MARK};
@@ -14,7 +15,6 @@ use gristmill_lab::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
-use gristmill_scheduler::workload::deadlines::NAMES;
 
 /// Policies by name and text.
 const POLICIES: [(&str, &str); 3] =

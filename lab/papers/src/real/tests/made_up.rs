@@ -160,7 +160,7 @@ fn of_estimates() -> Rules {
             errors: vec![error; 2],
             within: vec![within; 2],
         };
-        let names = gristmill_scheduler::workload::deadlines::NAMES;
+        let names = crate::workload::deadlines::NAMES;
         estimates::claims(&[], &[0, 1, 2].map(|place| one((names[place], errors[place]))))
     };
     // The mean error is small, but for most of the time it is not.

@@ -2,7 +2,7 @@
 //! invalid cases.
 
 use super::*;
-use gristmill_scheduler::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
+use crate::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -6,9 +6,9 @@
 
 use super::compare::json_of;
 use super::{Checker, Input};
-use gristmill_scheduler::bound::overlap::LowerBound;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
+use gristmill_scheduler::sim::fluid::lower_bound::LowerBound;
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::Job;
 use serde_json::{Map, Value, json};

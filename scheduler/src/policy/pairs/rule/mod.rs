@@ -4,10 +4,10 @@ mod entries;
 
 use super::grouped::{OnlineGroups, group};
 use super::matched::{Schedule, matched, n_couple};
+use super::optimum;
 use super::sequence::{self, Averages, Times};
 use super::sorted::{JobBlocks, by_priority, max_diff, max_shuffle, max_srpt, pairwise};
 use super::ties::{Tie, ties_of_arrival, ties_of_match};
-use crate::bound::optimum;
 use crate::catalogue;
 use crate::catalogue::{CatalogueError, Entry};
 use crate::job::Size;

@@ -1,5 +1,6 @@
 //! Tests of the pairs paper: its theorems on small instances, its examples, and waiting jobs.
 
+mod optimum;
 mod theorems;
 mod ties;
 mod waiting;

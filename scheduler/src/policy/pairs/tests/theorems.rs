@@ -1,8 +1,9 @@
 //! Tests of the paper's theorems, on small random instances against the optimum over all orders.
 
+use super::optimum::two_orders;
 use super::whole_jobs;
-use crate::bound::optimum::{one_order, two_orders};
 use crate::job::Size;
+use crate::policy::pairs::optimum::one_order;
 use crate::policy::pairs::{
     JobBlocks, OnlineGroups, RULES, Rule, group, in_pairs, matched, n_couple, smallest_weight, spread, total,
 };
@@ -176,6 +177,6 @@ proptest! {
     #[test]
     fn theorems_1_and_3_hold_against_different_orders_at_the_two_stations(jobs in strong_pairs(2)) {
         let found = total(&jobs, &Rule::Couple { delta: 0.0 }.order(&jobs));
-        prop_assert!((found - two_orders(&jobs).total).abs() < 1e-9);
+        prop_assert!((found - two_orders(&jobs)).abs() < 1e-9);
     }
 }

@@ -1,7 +1,8 @@
 //! Tests with the paper's examples, and with orders computed by another program.
 
+use super::optimum::orders;
 use super::sizes;
-use crate::bound::optimum::{one_order, orders};
+use crate::policy::pairs::optimum::one_order;
 use crate::policy::pairs::{Rule, averages, order, spread, times, total};
 
 /// Seven jobs for all algorithms.

@@ -8,9 +8,9 @@
 //! Join is documented at [`Joins`]. Jobs arrive 1000 s apart. The lengths in the first half of a Join decide
 //! if its deadline is met, so there are three ways to draw them.
 
-use super::{Generator, Job};
-use crate::catalogue::{Entry, Parameter};
-use crate::station::PerStation;
+use gristmill_scheduler::catalogue::{Entry, Parameter};
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::{Generator, Job};
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

@@ -3,10 +3,9 @@
 //! The paper does not define how a job's reduce work is split into tasks ("up to 10"), which matters when reduces keep
 //! their machine. So there are three ways to split. Arrivals and sizes of a seed do not depend on the way.
 
-use super::Job;
-use super::catalogue::Generator;
-use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
-use crate::station::PerStation;
+use gristmill_scheduler::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::{Generator, Job};
 use rand::{RngExt, SeedableRng, seq};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, Poisson};
@@ -229,7 +228,7 @@ fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Generator>, ArgumentErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::station::Station;
+    use gristmill_scheduler::station::Station;
 
     fn jobs(setting: usize, cut: Cut, seed: u64) -> Vec<Job> {
         Arrivals::of(SETTINGS[setting], cut).jobs(seed).collect()
@@ -293,7 +292,8 @@ mod tests {
     #[test]
     fn it_is_called_by_name_and_refuses_what_makes_no_sense() {
         let make = |text: &str| {
-            crate::catalogue::call(&[&ENTRIES[0]], "workload", text).map(|made| made.jobs(1).count())
+            gristmill_scheduler::catalogue::call(&[&ENTRIES[0]], "workload", text)
+                .map(|made| made.jobs(1).count())
         };
         assert!(make("asrpt:setting=uniform-small,cut=ten,rate=1,slots=10").is_ok_and(|count| count < 50));
         for wrong in ["rate=0", "rate=nan", "slots=0", "cut=odd", "setting=exp"] {

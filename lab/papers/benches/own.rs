@@ -1,20 +1,19 @@
 //! Our own policy compared with those of the papers, on the cluster simulator with estimated sizes. Reports
 //! mean flow times with paired intervals, the slowest jobs, and the contribution of each of its rules.
 //!
-//! `cargo bench -p gristmill-scheduler --bench own`; arguments: names of settings, `seeds=20`,
+//! `cargo bench -p gristmill-papers --bench own`; arguments: names of settings, `seeds=20`,
 //! `jobs=100`, `estimator=linear`, and `rivals=all` for every policy that can run live. The same
 //! arguments produce the same tables.
 
 #![allow(clippy::disallowed_macros, clippy::print_stdout, reason = "tables go to standard output")]
 
-use gristmill_scheduler::estimate;
+use gristmill_papers::workload;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::Interval;
-
-use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::cluster::{Config, Deciders, NetworkConfig, SimWorker, alone, run};
 use gristmill_scheduler::station::Station;
-use gristmill_scheduler::workload::{self, Job};
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::{catalogue, estimate, policy};
 
 /// Policies of the papers that are best somewhere, or are the alternatives without ours.
 const RIVALS: &[&str] = &["fair", "max-srpt", "split-srpt", "asrpt", "asrpt:preemptive=yes"];
@@ -81,7 +80,8 @@ impl OwnSetting {
             "overlap" => format!("overlap:load={load},jobs={count}"),
             other => other.to_owned(),
         };
-        let generator = workload::by_name(&text).expect("a workload of the catalogue");
+        let generator =
+            catalogue::call(&workload::catalogue(), "workload", &text).expect("a workload of the catalogue");
         let jobs = generator.jobs(seed);
         if self.workload == "overlap" {
             jobs.map(|job| in_tasks(&job, slots, network)).collect()

@@ -5,10 +5,10 @@
 //! speed 1. The defaults are in the ranges of its Table 3-2. There is neither shuffle nor reduce: the thesis
 //! ends at the barrier. The thesis only names its traces, so they are not available here.
 
-use super::{Generator, Job};
-use crate::catalogue::{Entry, Parameter};
-use crate::queueing::Dtd;
-use crate::station::PerStation;
+use gristmill_scheduler::catalogue::{Entry, Parameter};
+use gristmill_scheduler::queueing::Dtd;
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::{Generator, Job};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -77,7 +77,7 @@ impl Generator for Stragglers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::station::Station;
+    use gristmill_scheduler::station::Station;
 
     #[test]
     fn tasks_arrive_at_their_rate_and_take_their_mean_time() {
@@ -95,8 +95,10 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_jobs() {
-        let make =
-            (ENTRIES[0].make)(&mut crate::catalogue::Arguments::read("jobs=5,b=1.5,a=0").unwrap()).unwrap();
+        let make = (ENTRIES[0].make)(
+            &mut gristmill_scheduler::catalogue::Arguments::read("jobs=5,b=1.5,a=0").unwrap(),
+        )
+        .unwrap();
         assert!(make.jobs(3).eq(make.jobs(3)));
         assert!(!make.jobs(3).eq(make.jobs(4)));
     }

@@ -4,10 +4,10 @@
 //! does not give its distribution, and the ranking of the policies depends on it. So there are several distributions,
 //! from mild to heavy tails. A stream has Poisson arrivals whose rate varies with the time of day.
 
-use super::{Generator, Job};
-use crate::catalogue::{Entry, Parameter};
-use crate::job::Size;
-use crate::station::PerStation;
+use gristmill_scheduler::catalogue::{Entry, Parameter};
+use gristmill_scheduler::job::Size;
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::{Generator, Job};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1, LogNormal};
@@ -94,12 +94,12 @@ impl Sizes {
                 [map, map * normal(random, MILD)]
             }
             Sizes::Balanced => {
-                let map = normal(random, super::overlap::MAP_DEVIATION);
-                [map, map * normal(random, super::overlap::RATIO_DEVIATION).cbrt()]
+                let map = normal(random, gristmill_scheduler::workload::overlap::MAP_DEVIATION);
+                [map, map * normal(random, gristmill_scheduler::workload::overlap::RATIO_DEVIATION).cbrt()]
             }
             Sizes::Google => {
-                let map = normal(random, super::overlap::MAP_DEVIATION);
-                [map, map * normal(random, super::overlap::RATIO_DEVIATION)]
+                let map = normal(random, gristmill_scheduler::workload::overlap::MAP_DEVIATION);
+                [map, map * normal(random, gristmill_scheduler::workload::overlap::RATIO_DEVIATION)]
             }
         }
     }
@@ -244,8 +244,8 @@ fn is_mean(mean: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::by_name;
     use super::*;
-    use crate::workload::by_name;
 
     const COUNT: usize = 40_000;
 
