@@ -179,7 +179,7 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// True if both may be of the same output, by the sums that both have.
     #[must_use]
-    pub fn agrees_with(&self, other: &Self) -> bool {
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let sums = [(self.keys, other.keys), (self.frames, other.frames), (self.places, other.places)];
         self.pairs == other.pairs
             && sums.iter().all(|(one, two)| one.is_none() || two.is_none() || one == two)

@@ -9,7 +9,7 @@ pub mod event;
 pub mod ids;
 pub mod job;
 pub mod ledger;
-pub mod matching;
+mod matching;
 pub mod metrics;
 pub mod placement;
 pub mod plan;

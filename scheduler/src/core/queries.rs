@@ -107,7 +107,8 @@ impl Core {
     }
 
     /// Returns the recently ended jobs in the order of arrival.
-    pub fn ended_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
+    #[cfg(test)]
+    pub(crate) fn ended_jobs(&self) -> impl Iterator<Item = &JobSnapshot> {
         self.ledger.ended.by_id.values()
     }
 

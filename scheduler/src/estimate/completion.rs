@@ -12,7 +12,7 @@ use crate::station::PerStation;
 use crate::units::Time;
 
 /// Minimum mean length of tasks, in seconds. With 0, a job whose first tasks took no time would seem to need nothing.
-pub const MEAN_MIN: f64 = 1e-9;
+pub(crate) const MEAN_MIN: f64 = 1e-9;
 
 /// Returns the mean length of the finished tasks, in seconds (equation 1: `mu = sum of lengths / number`); `None`
 /// before the first.
@@ -90,7 +90,7 @@ impl Remaining {
     /// more than needed. Equation 3: `(sum of what running tasks have left / mu + pending) mu / (deadline - now) -
     /// running`.
     #[must_use]
-    pub fn required_slots(&self, seconds: f64) -> f64 {
+    pub(crate) fn required_slots(&self, seconds: f64) -> f64 {
         self.work() / seconds - f64::from(self.running)
     }
 

@@ -10,7 +10,7 @@ use crate::queueing::Dtd;
 use std::fmt;
 
 /// Maximum number of times.
-pub const TIMES_MAX: usize = 100_000_000;
+pub(crate) const TIMES_MAX: usize = 100_000_000;
 
 /// Fitted distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -5,10 +5,10 @@
 pub mod completion;
 pub mod dtd;
 pub mod history;
-pub mod linear;
-pub mod oracle;
-pub mod rates;
-pub mod tasks;
+mod linear;
+mod oracle;
+mod rates;
+mod tasks;
 
 pub use history::History;
 pub use linear::Linear;

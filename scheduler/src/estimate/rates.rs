@@ -7,7 +7,7 @@ use crate::ids::WorkerId;
 use std::collections::BTreeMap;
 
 /// Default weight of the newest task: half of the mean is from the last seven.
-pub const WEIGHT_DEFAULT: f64 = 0.1;
+pub(crate) const WEIGHT_DEFAULT: f64 = 0.1;
 
 /// Minimum accepted task length, in seconds: a mean of 0 would be an infinite rate.
 const SECONDS_MIN: f64 = 1e-9;

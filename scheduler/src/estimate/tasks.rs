@@ -19,7 +19,7 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
 };
 
 /// Assumed seconds of a map before any has finished.
-pub const FIRST_GUESS: f64 = 1.0;
+pub(crate) const FIRST_GUESS: f64 = 1.0;
 
 /// Estimator by number of tasks; see the module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

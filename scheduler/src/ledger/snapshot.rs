@@ -108,8 +108,8 @@ pub struct BackupTotals {
 
 impl JobSnapshot {
     /// Number of attempts that were lost with their worker, without those that caused the loss.
-    #[must_use]
-    pub fn attempts_lost(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn attempts_lost(&self) -> u32 {
         self.attempts.failed[Failure::Lost.index()]
     }
 

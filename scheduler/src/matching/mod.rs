@@ -13,55 +13,10 @@
 //! nodes of the tree have prices of the same parity, since weights are multiples of 4 and initial prices are even. So
 //! half a slack between two of them is an integer.
 
-use std::fmt;
-
 mod blossom;
 
-/// Error of matching.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub enum MatchingError {
-    /// An odd number of vertices has no perfect matching.
-    Odd {
-        /// Number of vertices.
-        vertices: usize,
-    },
-    /// There are more vertices than the tables can hold.
-    Large {
-        /// Number of vertices.
-        vertices: usize,
-    },
-    /// A weight is not a finite number.
-    Weight {
-        /// One end of the edge.
-        a: usize,
-        /// The other end.
-        b: usize,
-        weight: f64,
-    },
-}
-
-impl fmt::Display for MatchingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MatchingError::Odd { vertices } => {
-                write!(f, "{vertices} vertices cannot be matched: an odd number")
-            }
-            MatchingError::Large { vertices } => {
-                write!(f, "{vertices} vertices cannot be matched: more than {VERTICES_MAX}")
-            }
-            MatchingError::Weight { a, b, weight } => {
-                write!(f, "the weight of {a} with {b} is {weight}, which is not a finite number")
-            }
-        }
-    }
-}
-
-impl std::error::Error for MatchingError {}
-
 /// Maximum number of vertices; the tables grow with its square, to about 140 MB.
-pub const VERTICES_MAX: usize = 2_048;
+const VERTICES_MAX: usize = 2_048;
 
 /// Bits of prices, one less than available for a sign. Weights count 4 times, and a path can add up `n` of them.
 const PRICE_BITS: u32 = 62;
@@ -69,26 +24,17 @@ const PRICE_BITS: u32 = 62;
 /// Returns the pairs of a perfect matching of `n` vertices whose sum of weights is minimal, each with the lower vertex
 /// first, in the order of the lower ones. `weight(a, b)` is called once for each `a < b`. O(n³) time, O(n²) memory.
 ///
-/// # Errors
-/// `n` is odd or above [`VERTICES_MAX`], or a weight is not finite.
-pub fn minimum_weight_perfect(
-    n: usize,
-    weight: impl Fn(usize, usize) -> f64,
-) -> Result<Vec<[usize; 2]>, MatchingError> {
-    if !n.is_multiple_of(2) {
-        return Err(MatchingError::Odd { vertices: n });
-    }
-    if VERTICES_MAX < n {
-        return Err(MatchingError::Large { vertices: n });
-    }
+/// # Panics
+/// If `n` is odd or above [`VERTICES_MAX`], or a weight is not finite.
+pub fn minimum_weight_perfect(n: usize, weight: impl Fn(usize, usize) -> f64) -> Vec<[usize; 2]> {
+    assert!(n.is_multiple_of(2), "{n} vertices cannot be matched: an odd number");
+    assert!(n <= VERTICES_MAX, "{n} vertices cannot be matched: more than {VERTICES_MAX}");
     let mut weights = vec![0.0; n * n];
     let mut largest = 0.0_f64;
     for a in 0..n {
         for b in a + 1..n {
             let weight = weight(a, b);
-            if !weight.is_finite() {
-                return Err(MatchingError::Weight { a, b, weight });
-            }
+            assert!(weight.is_finite(), "the weight of {a} with {b} is {weight}");
             largest = largest.max(weight.abs());
             weights[a * n + b] = weight;
             weights[b * n + a] = weight;
@@ -101,7 +47,7 @@ pub fn minimum_weight_perfect(
     let (half, rest) = (exponent / 2, exponent - exponent / 2);
     let whole = |weight: f64| (weight * 2.0_f64.powi(half) * 2.0_f64.powi(rest)).round() as i64;
     let weights: Vec<i64> = weights.into_iter().map(whole).collect();
-    Ok(blossom::solve(n, &weights).pairs())
+    blossom::solve(n, &weights).pairs()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tests of matchings against trying all pairs, and against the prices that prove them minimal.
 
 use super::blossom::solve;
-use super::{MatchingError, VERTICES_MAX, minimum_weight_perfect};
+use super::minimum_weight_perfect;
 use proptest::prelude::*;
 
 /// Returns the smallest weight by trying all: vertices as bits, the lowest one left is matched with each other one.
@@ -77,20 +77,9 @@ fn weights_that_are_binary_fractions_are_exact_however_large_or_small() {
     for scale in [1.0, 0.25, f64::MIN_POSITIVE, 2.0_f64.powi(1000)] {
         // Two distant triangles: one edge has to cross, and the cheapest crossing costs one short edge more.
         let near = |a: usize, b: usize| if a / 3 == b / 3 { 1.0 } else { 9.0 + (a + b) as f64 };
-        let pairs = minimum_weight_perfect(6, |a, b| near(a, b) * scale).unwrap();
+        let pairs = minimum_weight_perfect(6, |a, b| near(a, b) * scale);
         assert_eq!(pairs, [[0, 3], [1, 2], [4, 5]], "scale {scale:e}");
     }
-    assert_eq!(minimum_weight_perfect(2, |_, _| 0.0), Ok(vec![[0, 1]]));
-    assert_eq!(minimum_weight_perfect(0, |_, _| 0.0), Ok(vec![]));
-}
-
-#[test]
-fn graphs_without_a_perfect_matching_are_refused() {
-    assert_eq!(minimum_weight_perfect(3, |_, _| 0.0), Err(MatchingError::Odd { vertices: 3 }));
-    let many = VERTICES_MAX + 2;
-    assert_eq!(minimum_weight_perfect(many, |_, _| 0.0), Err(MatchingError::Large { vertices: many }));
-    let error =
-        minimum_weight_perfect(4, |a, b| if (a, b) == (1, 3) { f64::INFINITY } else { 0.0 }).unwrap_err();
-    assert_eq!(error, MatchingError::Weight { a: 1, b: 3, weight: f64::INFINITY });
-    assert_eq!(error.to_string(), "the weight of 1 with 3 is inf, which is not a finite number");
+    assert_eq!(minimum_weight_perfect(2, |_, _| 0.0), [[0, 1]]);
+    assert!(minimum_weight_perfect(0, |_, _| 0.0).is_empty());
 }

@@ -13,7 +13,7 @@ pub use collect::{CollectSettings, Collector, SLOWDOWN_EDGES};
 pub use declared::{Better, Declaration, Metric, MetricError, System};
 pub use outcome::{Bucket, RunMetrics};
 pub use sketch::{EXACT_MAX, SKETCH_ERROR, Sketch};
-pub use statistics::{Interval, Moments, jain, quantile};
+pub use statistics::{Interval, Moments, quantile};
 pub use times::{JOB_COLUMNS, JobColumn, JobTimes};
 
 use crate::station::PerStation;

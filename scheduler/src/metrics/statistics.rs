@@ -145,18 +145,6 @@ pub(super) fn rank(part: f64, count: u64) -> u64 {
     ((part * count as f64).ceil() as u64).max(1)
 }
 
-/// Jain's fairness index `(Σx)² / (n Σx²)`: 1 if all are equal, `1/n` if one has everything. `None` without samples.
-#[must_use]
-pub fn jain(samples: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (mut count, mut sum, mut squares) = (0_u64, 0.0, 0.0);
-    for sample in samples {
-        count += 1;
-        sum += sample;
-        squares += sample * sample;
-    }
-    jain_of_sums(count, sum, squares)
-}
-
 pub(super) fn jain_of_sums(count: u64, sum: f64, squares: f64) -> Option<f64> {
     (0.0 < squares).then(|| sum * sum / (count as f64 * squares))
 }
@@ -206,13 +194,6 @@ mod tests {
         let apart = one.minus_drawn_alike(7.0, 1);
         assert_eq!(apart.mean, -5.0);
         assert!((apart.half_width.unwrap() - 4.302_653 * (4.0_f64 / 3.0).sqrt()).abs() < 1e-5);
-    }
-
-    #[test]
-    fn fairness_is_one_among_equals_and_a_part_when_one_has_all() {
-        assert_eq!(jain([3.0, 3.0, 3.0]), Some(1.0));
-        assert_eq!(jain([4.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain([]), None);
     }
 
     proptest! {

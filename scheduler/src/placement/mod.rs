@@ -4,14 +4,14 @@
 //! choice.
 
 pub mod catalogue;
-pub mod dm_ep;
-pub mod fair_split;
+mod dm_ep;
+mod fair_split;
 pub mod g_m_1;
-pub mod m_ep;
-pub mod optimal;
+mod m_ep;
+mod optimal;
 pub mod pull;
-pub mod pure_deterministic;
-pub mod pure_stochastic;
+mod pure_deterministic;
+mod pure_stochastic;
 pub mod split;
 
 pub use catalogue::{PlaceError, Placed, by_name, catalogue, place, place_by, split_by_name, splits};

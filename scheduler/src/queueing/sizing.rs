@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 /// Maximum number of workers tried.
 pub const COUNT_MAX: u32 = 1_000_000;
 /// Lower maximum for Lemma 11, whose integrals are all computed at once.
-pub const FORK_JOIN_COUNT_MAX: u32 = 20_000;
+pub(crate) const FORK_JOIN_COUNT_MAX: u32 = 20_000;
 /// Maximum number of combinations tried for a budget.
 pub const COMBINATIONS_MAX: u64 = 20_000_000;
 /// A budget counts as spent if the rest is less than this fraction of it.

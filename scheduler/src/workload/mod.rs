@@ -8,9 +8,9 @@ mod load;
 pub mod mix;
 pub mod overlap;
 mod read;
-pub mod rumen;
+mod rumen;
 mod scale;
-pub mod swim;
+mod swim;
 pub mod table;
 
 use crate::station::PerStation;

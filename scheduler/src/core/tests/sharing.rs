@@ -83,8 +83,9 @@ fn fair_follows_weights_and_pools_and_gives_idle_shares_to_the_hungry() {
     assert_eq!(run(Fair::new(), capped, 9), [1, 4, 4]);
     let pooled = vec![spec(20, 1.0, Some(7)), spec(20, 1.0, Some(7)), spec(20, 1.0, None)];
     assert_eq!(run(Fair::new(), pooled.clone(), 8), [2, 2, 4]);
-    let heavy_pool = Fair::with_pools(BTreeMap::from([(7, 3.0)]));
-    assert_eq!(run(heavy_pool, pooled, 8), [3, 3, 2]);
+    let mut heavy = pooled;
+    heavy.iter_mut().for_each(|spec| spec.pool_weight = spec.pool.map(|_| 3.0));
+    assert_eq!(run(Fair::new(), heavy, 8), [3, 3, 2]);
 }
 
 #[test]

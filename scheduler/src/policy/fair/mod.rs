@@ -70,29 +70,16 @@ struct Sharing {
 /// Max-min over pools and jobs.
 #[derive(Debug, Default)]
 pub struct Fair {
-    pool_weights: BTreeMap<u32, f64>,
     /// Created on the first observation, which shows if slots are unified.
     sharings: Vec<Sharing>,
     fetching: Ranked<u64, Handle>,
 }
 
 impl Fair {
-    /// Creates fair sharing with weight 1 for every named pool.
+    /// Creates fair sharing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Creates fair sharing with these weights of named pools; others have weight 1.
-    ///
-    /// # Panics
-    /// If a weight is not a finite number above 0.
-    #[must_use]
-    pub fn with_pools(pool_weights: BTreeMap<u32, f64>) -> Self {
-        for (pool, weight) in &pool_weights {
-            assert!(weight.is_finite() && 0.0 < *weight, "weight {weight} of pool {pool}");
-        }
-        Self { pool_weights, ..Self::default() }
     }
 
     fn draw_up(&mut self, unified: bool) {
@@ -133,10 +120,7 @@ impl Policy for Fair {
             let fetches = 0.0 < row.can[Station::Shuffle];
             self.fetching.place(job, fetches.then_some(row.seq));
             let (pool, weight) = match row.pool {
-                Some(name) => {
-                    let weight = self.pool_weights.get(&name).copied().or(row.pool_weight);
-                    (PoolKey::Named(name), weight.unwrap_or(1.0))
-                }
+                Some(name) => (PoolKey::Named(name), row.pool_weight.unwrap_or(1.0)),
                 None => (PoolKey::Single(row.seq), row.weight),
             };
             for sharing in &mut self.sharings {

@@ -94,8 +94,7 @@ pub(super) fn matched_jobs(jobs: &[Size]) -> (Vec<usize>, Option<usize>) {
 
 pub(super) fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
     let weight = |a: usize, b: usize| jobs[order[a]].weight(jobs[order[b]], alpha);
-    let pairs =
-        matching::minimum_weight_perfect(order.len(), weight).expect("an even number, weights finite");
+    let pairs = matching::minimum_weight_perfect(order.len(), weight);
     pairs.into_iter().map(|[a, b]| [order[a], order[b]]).collect()
 }
 

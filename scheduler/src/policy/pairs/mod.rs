@@ -54,11 +54,11 @@ use waiting::WaitingOrder;
 
 pub(super) use entries::ENTRIES;
 pub use grouped::{Branch, OnlineGroups, group, spread};
-pub use matched::{MATCHED_MAX, Schedule, matched, n_couple, smallest_weight};
+pub use matched::{Schedule, matched, n_couple, smallest_weight};
 pub use rule::{OrderError, OrderedJobs, RULES, Rule, SIZE_MAX, order, rule};
 pub use sequence::{Averages, Times, averages, times, total};
-pub use sorted::{JobBlocks, by_priority, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
-pub use ties::{Tie, ties_of_arrival, ties_of_match};
+pub use sorted::{JobBlocks, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
+pub use ties::{Tie, ties_of_arrival};
 
 /// Rule applied to jobs that arrive and end.
 #[derive(Debug)]

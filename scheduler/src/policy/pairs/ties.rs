@@ -168,7 +168,7 @@ fn optional_pairs(jobs: &[Size], order: &[usize], alpha: f64, pairs: &[[usize; 2
             true => weight(a, b) + penalty,
             false => weight(a, b),
         };
-        let found = matching::minimum_weight_perfect(order.len(), dearer).expect("matched before");
+        let found = matching::minimum_weight_perfect(order.len(), dearer);
         let kept: Vec<[usize; 2]> = found.into_iter().map(|[a, b]| [order[a], order[b]]).collect();
         let gone =
             |&&[a, b]: &&[usize; 2]| partner[a] == b && !kept.contains(&[a, b]) && !kept.contains(&[b, a]);

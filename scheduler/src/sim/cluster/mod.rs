@@ -49,7 +49,7 @@ pub use processors::SystemWork;
 pub use tasks::TaskCounts;
 
 /// Default maximum number of live jobs. It ends simulations where policy or placement cannot carry the load.
-pub const JOBS_MAX_DEFAULT: usize = 100_000;
+pub(crate) const JOBS_MAX_DEFAULT: usize = 100_000;
 
 /// Maximum number of tasks of one job.
 pub const TASKS_MAX: u64 = 100_000_000;

@@ -27,7 +27,7 @@ use floor::{FluidFloor, Happening};
 pub const JOBS_MAX: usize = 1_000_000;
 
 /// Largest size of a job, in units of work.
-pub const WORK_MAX: f64 = 1e15;
+pub(crate) const WORK_MAX: f64 = 1e15;
 
 /// Intervals shorter than this fraction of the time passed so far are rounding errors and not reported.
 const SLIVER: f64 = 1e-12;

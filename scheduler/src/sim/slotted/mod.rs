@@ -28,7 +28,7 @@ use machines::{MachineWork, Machines};
 
 /// Number of consecutive slots in which jobs wait and the policy grants no machine, after which the policy counts as
 /// stuck.
-pub const IDLE_SLOTS_MAX: u32 = 100_000;
+pub(crate) const IDLE_SLOTS_MAX: u32 = 100_000;
 
 /// Maximum units of a job at a station, and last slot in which it may arrive. All numbers up to here are exact.
 pub const UNITS_MAX: f64 = 1e9;

@@ -2,7 +2,8 @@
 
 use super::{sizes, whole_jobs};
 use crate::job::Size;
-use crate::policy::pairs::{Schedule, Tie, matched, smallest_weight, ties_of_arrival, ties_of_match};
+use crate::policy::pairs::ties::ties_of_match;
+use crate::policy::pairs::{Schedule, Tie, matched, smallest_weight, ties_of_arrival};
 use proptest::prelude::*;
 
 /// Returns all pairings of these jobs.
