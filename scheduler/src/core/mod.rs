@@ -8,6 +8,7 @@
 
 mod backup;
 mod execute;
+mod expected;
 mod explain;
 mod guarded;
 mod onlookers;
@@ -17,14 +18,13 @@ mod rehome;
 mod saved;
 mod settle;
 mod show;
-mod standing;
 mod turns;
 
+pub use expected::ExpectedHome;
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
 pub use onlookers::{SeenJob, Sight, Wish};
 pub use saved::{CoreToSave, SavedCore};
-pub use standing::StandingHome;
 pub use turns::Turn;
 
 use crate::command::Command;

@@ -7,7 +7,7 @@ use crate::ledger::tasks::{MapState, ReduceState};
 
 /// Partition that a worker should gather.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StandingHome {
+pub struct ExpectedHome {
     /// Job of the partition.
     pub job: JobId,
     /// Number of the partition.
@@ -26,12 +26,12 @@ impl Core {
 
     /// Returns the unfinished partitions of live jobs whose home or second home is this worker.
     #[must_use]
-    pub fn homes_at(&self, worker: WorkerId) -> Vec<StandingHome> {
+    pub fn homes_at(&self, worker: WorkerId) -> Vec<ExpectedHome> {
         let homes = |job: &Job| {
             let partitions = job.homes.at.get(&worker).into_iter().flatten();
-            let standing = partitions.map(|&partition| {
+            let first = partitions.map(|&partition| {
                 let reduce = &job.reduces[partition as usize];
-                StandingHome {
+                ExpectedHome {
                     job: job.id,
                     partition,
                     fetched: reduce.gathered.count() - job.outputs.empty.count(),
@@ -39,13 +39,13 @@ impl Core {
                 }
             });
             let second = job.homes.second.iter().filter(|(_, second)| second.at == worker);
-            let second = second.map(|(&partition, second)| StandingHome {
+            let second = second.map(|(&partition, second)| ExpectedHome {
                 job: job.id,
                 partition,
                 fetched: second.gathered.count() - job.outputs.empty.count(),
                 in_use: job.reduces[partition as usize].tries.backup.is_some(),
             });
-            standing.chain(second).collect::<Vec<_>>()
+            first.chain(second).collect::<Vec<_>>()
         };
         self.ledger.jobs.values().flat_map(homes).collect()
     }
