@@ -94,18 +94,18 @@ pub enum ReplayError {
     },
 }
 
-/// Follower of a replay, instant by instant, with other policies as onlookers.
+/// Follower of a replay, instant by instant, with other policies as observers.
 pub trait ReplayFollower {
-    /// Creates the onlooking policies ([`Core::look_on`]).
+    /// Creates the observing policies ([`Core::add_observers`]).
     ///
     /// # Errors
     /// A description of unknown names.
-    fn onlookers(&self) -> Result<Vec<Box<dyn Policy>>, String>;
+    fn observers(&self) -> Result<Vec<Box<dyn Policy>>, String>;
 
     /// A job of this name is about to arrive.
     fn job(&mut self, job: JobId, name: &str);
 
-    /// An instant with its recorded facts and orders. [`Core::sight`] returns what policies saw and wanted.
+    /// An instant with its recorded facts and orders. [`Core::observation`] returns what policies saw and wanted.
     fn instant(&mut self, at: Time, facts: &[Event], orders: &[Command], core: &Core);
 }
 
@@ -128,7 +128,7 @@ pub fn replay<'a, R: BufRead>(
     let core = core_of(registry, header)?;
     let mut replay =
         Replay { registry, core, names, follower, commands: Vec::new(), replayed: Replayed::default() };
-    replay.look_on(1)?;
+    replay.add_observers(1)?;
     while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
         replay.enter(journal.line(), record)?;
         if replay.replayed.difference.is_some() {
@@ -168,7 +168,7 @@ impl Replay<'_> {
                     return Err(ReplayError::Ledger { line });
                 }
                 self.core = go_on_from(&self.core, &ledger, &self.names, self.registry).map_err(name)?;
-                self.look_on(line)?;
+                self.add_observers(line)?;
             }
             JournalRecord::Memory { memory, .. } => self.core.restore_memory(&memory).map_err(name)?,
             JournalRecord::End => self.replayed.ended = true,
@@ -182,10 +182,11 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Adds the follower's policies as onlookers.
-    fn look_on(&mut self, line: u64) -> Result<(), ReplayError> {
+    /// Adds the follower's policies as observers.
+    fn add_observers(&mut self, line: u64) -> Result<(), ReplayError> {
         if let Some(follower) = &self.follower {
-            self.core.look_on(follower.onlookers().map_err(|reason| ReplayError::Name { line, reason })?);
+            self.core
+                .add_observers(follower.observers().map_err(|reason| ReplayError::Name { line, reason })?);
         }
         Ok(())
     }

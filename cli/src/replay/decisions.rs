@@ -7,7 +7,7 @@ use crate::terminal::stdout_text;
 use gristmill_runtime::registry::Registry;
 use gristmill_runtime::replay::ReplayFollower;
 use gristmill_scheduler::command::Command;
-use gristmill_scheduler::core::{Core, Sight, Wish};
+use gristmill_scheduler::core::{Core, Observation, Preference};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{JobId, TaskKind};
 use gristmill_scheduler::plan::Reason;
@@ -64,7 +64,13 @@ impl<'a> Decisions<'a> {
         self.names.get(&job).map_or_else(|| job.to_string(), |name| format!("{job} ({name})"))
     }
 
-    fn decision(&mut self, at: Time, facts: &[Event], orders: &[Command], seen: &Sight) -> Option<String> {
+    fn decision(
+        &mut self,
+        at: Time,
+        facts: &[Event],
+        orders: &[Command],
+        seen: &Observation,
+    ) -> Option<String> {
         let done: Vec<String> = orders.iter().filter_map(done).collect();
         let arrived = facts.iter().any(|fact| matches!(fact, Event::JobArrived { .. }));
         if done.is_empty() && !arrived {
@@ -76,8 +82,8 @@ impl<'a> Decisions<'a> {
             let _ = writeln!(text, "             {what:<14} {words}");
         };
         line("line", &self.waiting(seen));
-        let own = served(seen.wishes.first()?, &given, seen.unified);
-        for (place, wish) in seen.wishes.iter().enumerate() {
+        let own = served(seen.preferences.first()?, &given, seen.unified);
+        for (place, wish) in seen.preferences.iter().enumerate() {
             let others = served(wish, &given, seen.unified) != own;
             line(&wish.policy, &format!("{}{}", self.wish(wish), if others { "   <- others" } else { "" }));
             if let Some(count) = place.checked_sub(1).and_then(|place| self.tally.others.get_mut(place)) {
@@ -129,7 +135,7 @@ impl<'a> Decisions<'a> {
     }
 
     /// Returns the free slots, and which jobs hold slots and want some.
-    fn waiting(&self, seen: &Sight) -> String {
+    fn waiting(&self, seen: &Observation) -> String {
         let (map, reduce) = (seen.free[Station::Map], seen.free[Station::Reduce]);
         let free = if map == reduce {
             format!("{map} slot{} free", if map == 1 { "" } else { "s" })
@@ -153,7 +159,7 @@ impl<'a> Decisions<'a> {
     }
 
     /// Returns the jobs that a policy would serve: the first with its reason, then the rest of the queue.
-    fn wish(&self, wish: &Wish) -> String {
+    fn wish(&self, wish: &Preference) -> String {
         let turn = |turn: &gristmill_scheduler::core::Turn| {
             let kind = if turn.station == Station::Map { TaskKind::Map } else { TaskKind::Reduce };
             format!("{} of {}", tasks(turn.slots, kind), turn.job)
@@ -166,7 +172,7 @@ impl<'a> Decisions<'a> {
 }
 
 impl ReplayFollower for Decisions<'_> {
-    fn onlookers(&self) -> Result<Vec<Box<dyn Policy>>, String> {
+    fn observers(&self) -> Result<Vec<Box<dyn Policy>>, String> {
         self.beside.iter().map(|policy| self.registry.make_policy(policy)).collect()
     }
 
@@ -178,7 +184,7 @@ impl ReplayFollower for Decisions<'_> {
         if self.failed.is_some() {
             return;
         }
-        let text = core.sight().and_then(|seen| self.decision(at, facts, orders, seen));
+        let text = core.observation().and_then(|seen| self.decision(at, facts, orders, seen));
         if let Some(text) = text {
             self.failed = stdout_text(&text).err();
         }
@@ -216,7 +222,7 @@ fn given(order: &Command) -> Option<Station> {
 
 /// Slots that each job would get by a wish. Unless slots are `unified`, those for maps and for reduces go to turns of
 /// their kind.
-fn served(wish: &Wish, given: &[Station], unified: bool) -> BTreeMap<JobId, u32> {
+fn served(wish: &Preference, given: &[Station], unified: bool) -> BTreeMap<JobId, u32> {
     let pool = |station: Station| if unified { Station::Map } else { station };
     let mut left: BTreeMap<Station, u32> = BTreeMap::new();
     for &station in given {
@@ -248,14 +254,14 @@ mod tests {
     use super::*;
     use gristmill_scheduler::core::Turn;
 
-    fn wish(turns: &[(u32, u32)]) -> Wish {
+    fn wish(turns: &[(u32, u32)]) -> Preference {
         let turn = |&(job, slots): &(u32, u32)| Turn {
             job: JobId(job),
             station: Station::Map,
             slots,
             reason: Reason::Oldest,
         };
-        Wish { policy: "any".to_owned(), turns: turns.iter().map(turn).collect() }
+        Preference { policy: "any".to_owned(), turns: turns.iter().map(turn).collect() }
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod execute;
 mod expected;
 mod explain;
 mod guarded;
-mod onlookers;
+mod observers;
 mod preempt;
 mod queries;
 mod rehome;
@@ -23,7 +23,7 @@ mod turns;
 pub use expected::ExpectedHome;
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
-pub use onlookers::{SeenJob, Sight, Wish};
+pub use observers::{Observation, ObservedJob, Preference};
 pub use saved::{CoreToSave, SavedCore};
 pub use turns::Turn;
 
@@ -45,7 +45,7 @@ use crate::units::Time;
 use crate::view::{Row, View};
 use execute::Executor;
 use guarded::Guarded;
-use onlookers::Watch;
+use observers::Watch;
 
 /// Maximum number of entries in the standing shuffle order. Workers choose locally among the first few entries, so more
 /// would only make the order long.

@@ -58,8 +58,8 @@ impl Core {
     fn tell(&mut self, touched: &[Handle], change: Change) {
         self.tell_decider(touched, change);
         let view = view_of(&self.ledger, (&self.rows, &self.runs), touched);
-        for onlooker in self.watch.iter_mut().flat_map(|watch| &mut watch.onlookers) {
-            onlooker.observe(view, change);
+        for observer in self.watch.iter_mut().flat_map(|watch| &mut watch.observers) {
+            observer.observe(view, change);
         }
     }
 

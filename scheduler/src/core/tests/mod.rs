@@ -9,7 +9,7 @@ mod driver;
 mod ends;
 mod explain;
 mod failures;
-mod onlookers;
+mod observers;
 mod outputs;
 mod placing;
 mod pools;

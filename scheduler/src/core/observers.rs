@@ -15,27 +15,27 @@ use crate::station::{PerStation, Station};
 
 /// Observing policies and their last results.
 pub(super) struct Watch {
-    pub(super) onlookers: Vec<Guarded>,
-    seen: Sight,
+    pub(super) observers: Vec<Guarded>,
+    seen: Observation,
 }
 
-/// State that policies saw in one instant before its plan, and the wish of each policy.
+/// State that policies saw in one instant before its plan, and the preference of each policy.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Sight {
+pub struct Observation {
     /// True if maps and reduces share the same slots.
     pub unified: bool,
     /// Free slots for maps and for reduces; the same number twice if they share the same slots.
     pub free: PerStation<u32>,
     /// Live jobs in the order of arrival.
-    pub jobs: Vec<SeenJob>,
-    /// Wish of the deciding policy, then those of the observers.
-    pub wishes: Vec<Wish>,
+    pub jobs: Vec<ObservedJob>,
+    /// Preference of the deciding policy, then those of the observers.
+    pub preferences: Vec<Preference>,
 }
 
 /// Job as policies saw it.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub struct SeenJob {
+pub struct ObservedJob {
     pub job: JobId,
     /// Slots held by the job.
     pub held: PerStation<u32>,
@@ -45,7 +45,7 @@ pub struct SeenJob {
 
 /// Order in which a policy would have served the jobs, given enough slots.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Wish {
+pub struct Preference {
     /// Name of the policy.
     pub policy: String,
     /// Turns, most urgent first.
@@ -53,21 +53,21 @@ pub struct Wish {
 }
 
 impl Core {
-    /// Adds observing policies, whose results are returned by [`Core::sight`]. Meant for a core without jobs: observers
+    /// Adds observing policies, whose results are returned by [`Core::observation`]. Meant for a core without jobs: observers
     /// do not know jobs that arrived earlier.
-    pub fn look_on(&mut self, policies: Vec<Box<dyn Policy>>) {
-        let onlookers = policies.into_iter().map(Guarded::new).collect();
-        self.watch = Some(Watch { onlookers, seen: Sight::default() });
+    pub fn add_observers(&mut self, policies: Vec<Box<dyn Policy>>) {
+        let observers = policies.into_iter().map(Guarded::new).collect();
+        self.watch = Some(Watch { observers, seen: Observation::default() });
     }
 
     /// Returns what was observed in the last call of [`Core::handle`]; `None` without an earlier call of
-    /// [`Core::look_on`].
+    /// [`Core::add_observers`].
     #[must_use]
-    pub fn sight(&self) -> Option<&Sight> {
+    pub fn observation(&self) -> Option<&Observation> {
         self.watch.as_ref().map(|watch| &watch.seen)
     }
 
-    /// Asks all policies for their wishes. Cost: linear in live jobs; zero without observers.
+    /// Asks all policies for their preferences. Cost: linear in live jobs; zero without observers.
     pub(super) fn look(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let free = |kind| self.ledger.workers.free_of(kind);
@@ -78,12 +78,12 @@ impl Core {
             let Some(row) = job.handle.and_then(|handle| self.rows.get(handle.index())) else { continue };
             let count =
                 |of: PerStation<f64>| PerStation::new(of[Station::Map] as u32, 0, of[Station::Reduce] as u32);
-            watch.seen.jobs.push(SeenJob { job: job.id, held: count(row.held), can: count(row.can) });
+            watch.seen.jobs.push(ObservedJob { job: job.id, held: count(row.held), can: count(row.can) });
         }
         let view = view_of(&self.ledger, (&self.rows, &self.runs), &[]);
         let handles = &self.handles;
-        let policies = std::iter::once(&mut self.policy).chain(&mut watch.onlookers);
-        watch.seen.wishes = policies
+        let policies = std::iter::once(&mut self.policy).chain(&mut watch.observers);
+        watch.seen.preferences = policies
             .map(|policy| {
                 let mut listing = UnlimitedSlots::new(view.rows, view.unified);
                 let mut plan = Plan::new(&mut listing);
@@ -94,7 +94,7 @@ impl Core {
                     Some(Turn { job, station: turn.station, slots: turn.slots, reason: turn.reason })
                 };
                 let turns = listing.turns.into_iter().filter_map(turn).collect();
-                Wish { policy: policy.policy().name().to_owned(), turns }
+                Preference { policy: policy.policy().name().to_owned(), turns }
             })
             .collect();
     }
