@@ -3,7 +3,7 @@
 //! The order is that of `turns`.
 
 use crate::core::Core;
-use crate::core::turns::{SLOTS_MAX, Stretch};
+use crate::core::queue_order::{SLOTS_MAX, SlotRange};
 use crate::estimate::Sizes;
 use crate::estimate::completion::{Need, need};
 use crate::ids::{JobId, TaskKind};
@@ -115,7 +115,7 @@ impl Core {
         rows: &[Row],
         handle: Handle,
         station: Station,
-        turns: &[Stretch],
+        turns: &[SlotRange],
         sentences: &mut Vec<String>,
     ) {
         let row = &rows[handle.index()];
@@ -135,7 +135,7 @@ impl Core {
              free{taken}"
         ));
         let draws =
-            |turn: &Stretch| turn.station == station || !workers.pooled && turn.station != Station::Shuffle;
+            |turn: &SlotRange| turn.station == station || !workers.pooled && turn.station != Station::Shuffle;
         let own = turns.iter().position(|turn| turn.job == handle && turn.station == station);
         let Some(own) = own else {
             sentences.push(match free {

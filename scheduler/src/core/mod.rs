@@ -14,18 +14,18 @@ mod guarded;
 mod observers;
 mod preempt;
 mod queries;
+mod queue_order;
 mod rehome;
 mod saved;
 mod settle;
 mod show;
-mod turns;
 
 pub use expected::ExpectedHome;
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
 pub use observers::{Observation, ObservedJob, Preference};
+pub use queue_order::Turn;
 pub use saved::{CoreToSave, SavedCore};
-pub use turns::Turn;
 
 use crate::command::Command;
 use crate::estimate::Estimator;

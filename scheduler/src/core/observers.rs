@@ -6,8 +6,8 @@
 
 use crate::core::Core;
 use crate::core::guarded::Guarded;
+use crate::core::queue_order::{SlotRange, Turn, UnlimitedSlots};
 use crate::core::show::view_of;
-use crate::core::turns::{Stretch, Turn, UnlimitedSlots};
 use crate::ids::{JobId, TaskKind};
 use crate::plan::Plan;
 use crate::policy::Policy;
@@ -89,7 +89,7 @@ impl Core {
                 let mut plan = Plan::new(&mut listing);
                 policy.plan(view, &mut plan);
                 plan.finish();
-                let turn = |turn: Stretch| {
+                let turn = |turn: SlotRange| {
                     let job = handles.get(turn.job.index()).copied().flatten()?;
                     Some(Turn { job, station: turn.station, slots: turn.slots, reason: turn.reason })
                 };

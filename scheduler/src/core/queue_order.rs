@@ -29,11 +29,11 @@ impl Core {
     pub fn turns(&mut self, slots_max: u32) -> Vec<Turn> {
         let rows = self.rows_now();
         let turns = self.turns_among(&rows, slots_max);
-        let told = |turn: Stretch| {
+        let named = |turn: SlotRange| {
             let job = self.handles.get(turn.job.index()).copied().flatten()?;
             Some(Turn { job, station: turn.station, slots: turn.slots, reason: turn.reason })
         };
-        turns.into_iter().filter_map(told).collect()
+        turns.into_iter().filter_map(named).collect()
     }
 
     /// Returns the rows of all jobs with the slots held now. The rows that the policy saw lack the launches of this
@@ -53,7 +53,7 @@ impl Core {
     }
 
     /// Returns the policy's order of jobs with these rows.
-    pub(super) fn turns_among(&mut self, rows: &[Row], slots_max: u32) -> Vec<Stretch> {
+    pub(super) fn turns_among(&mut self, rows: &[Row], slots_max: u32) -> Vec<SlotRange> {
         let unified = !self.ledger.workers.pooled;
         let cap = Self::capacity(&self.ledger);
         let mut listing = UnlimitedSlots { slots_max, ..UnlimitedSlots::new(rows, unified) };
@@ -66,7 +66,7 @@ impl Core {
 }
 
 /// Consecutive slots that a policy gave to a job.
-pub(super) struct Stretch {
+pub(super) struct SlotRange {
     pub(super) job: Handle,
     pub(super) station: Station,
     pub(super) slots: u32,
@@ -81,7 +81,7 @@ pub(super) struct UnlimitedSlots<'a> {
     total: u32,
     slots_max: u32,
     /// Jobs that got slots, in order.
-    pub(super) turns: Vec<Stretch>,
+    pub(super) turns: Vec<SlotRange>,
 }
 
 impl<'a> UnlimitedSlots<'a> {
@@ -116,7 +116,7 @@ impl SlotFloor for UnlimitedSlots<'_> {
         self.total += 1;
         match self.turns.last_mut().filter(|turn| turn.job == job && turn.station == station) {
             Some(turn) => turn.slots += 1,
-            None => self.turns.push(Stretch { job, station, slots: 1, reason }),
+            None => self.turns.push(SlotRange { job, station, slots: 1, reason }),
         }
         true
     }
