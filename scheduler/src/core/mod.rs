@@ -126,7 +126,7 @@ impl Core {
         self.wake = None;
         self.shuffle = ShuffleOrder::default();
         self.shuffle_revision += 1;
-        self.ledger.decide_anew();
+        self.ledger.reset_decisions();
         self.introduce_all();
     }
 
@@ -176,13 +176,13 @@ impl Core {
         self.leave_slow_homes(commands);
         self.observe(ticked);
         self.look();
-        let taken = self.take_back(commands);
+        let preempted = self.preempt(commands);
         let wish = self.plan(commands);
         let moved = self.hand_over(commands);
         let rehomed = self.rehome(commands);
         let again = self.recall(commands);
         let backups = self.back_up(commands);
-        self.ask_for_wake([taken, wish, moved, rehomed, again, backups], commands);
+        self.ask_for_wake([preempted, wish, moved, rehomed, again, backups], commands);
     }
 
     /// Lets the policy plan, and executes its plan.

@@ -60,7 +60,7 @@ impl Core {
         let ledger = &mut core.ledger;
         (ledger.config, ledger.preempts) = (empty.config, empty.preempts);
         ledger.owners = Owners::from_jobs(ledger.jobs.values());
-        ledger.decide_anew();
+        ledger.reset_decisions();
         ledger.workers.moved = ledger.workers.live.keys().copied().collect();
         for (id, job) in &mut ledger.jobs {
             let attempts = &ledger.attempts;

@@ -110,7 +110,7 @@ impl Ledger {
             job.leave_excluded(&mut self.workers, out);
             job.queue.welcome(id, worker, (&job.spec.maps, &job.maps), &mut self.workers);
             job.share_homes(worker, &mut self.workers, out);
-            job.take_back_all(&mut self.workers);
+            job.unassign_all(&mut self.workers);
             let orphaned = job.workers.orphaned_since.is_some();
             if orphaned || !job.homes.unassigned.is_empty() || job.queue.assignable().next().is_some() {
                 self.unseen.dirty.insert(id);

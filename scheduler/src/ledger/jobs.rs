@@ -157,7 +157,7 @@ impl Job {
     }
 
     /// Unassigns all assigned maps.
-    pub(crate) fn take_back_all(&mut self, workers: &mut Workers) {
+    pub(crate) fn unassign_all(&mut self, workers: &mut Workers) {
         for worker in self.queue.assigned.at.keys().copied().collect::<Vec<_>>() {
             self.take_back(worker, workers);
         }

@@ -202,13 +202,13 @@ impl Ledger {
     }
 
     /// Resets lines and assignments of maps because a new policy and placement take over.
-    pub(crate) fn decide_anew(&mut self) {
+    pub(crate) fn reset_decisions(&mut self) {
         self.lines = Default::default();
         for record in self.attempts.values_mut() {
             record.line = None;
         }
         for (&id, job) in &mut self.jobs {
-            job.take_back_all(&mut self.workers);
+            job.unassign_all(&mut self.workers);
             self.unseen.dirty.insert(id);
         }
     }

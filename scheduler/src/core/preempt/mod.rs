@@ -25,7 +25,7 @@ use what_if::WhatIf;
 
 impl Core {
     /// Suspends reduces whose slots the policy would give to other jobs. Returns the time of the next check.
-    pub(super) fn take_back(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+    pub(super) fn preempt(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &self.ledger;
         let pool = ledger.workers.pool(TaskKind::Reduce);
         let unbound = !ledger.workers.pooled && 0 < ledger.workers.unbound;
