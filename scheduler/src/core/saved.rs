@@ -64,7 +64,7 @@ impl Core {
         ledger.workers.moved = ledger.workers.live.keys().copied().collect();
         for (id, job) in &mut ledger.jobs {
             let attempts = &ledger.attempts;
-            let began = |attempt| attempts.get(attempt).map(|attempt| RunChange::Began(attempt.started));
+            let began = |attempt| attempts.get(attempt).map(|attempt| RunChange::Started(attempt.started));
             job.attempts.run_changes = job.attempts.runs.iter().filter_map(began).collect();
             ledger.unseen.arrived.push(*id);
         }

@@ -87,7 +87,7 @@ impl Core {
         let runs = &mut self.runs[handle.index()];
         for change in job.attempts.run_changes.drain(..) {
             match change {
-                RunChange::Began(time) => runs.push(time),
+                RunChange::Started(time) => runs.push(time),
                 RunChange::Ended(place) => {
                     runs.swap_remove(place as usize);
                 }

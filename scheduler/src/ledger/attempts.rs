@@ -43,7 +43,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Creates an attempt that got its slot at `now`, outside of lines.
-    pub(crate) fn begun(worker: WorkerId, now: Time) -> Self {
+    pub(crate) fn running(worker: WorkerId, now: Time) -> Self {
         Self {
             worker,
             started: now,
@@ -113,14 +113,14 @@ impl Ledger {
         } else {
             self.workers.take_slot(worker, attempt, quick);
             if task.kind == TaskKind::Map {
-                place = Some(job.attempts.begin_run(attempt, self.now));
+                place = Some(job.attempts.start_run(attempt, self.now));
             }
         }
         if let Some(line) = line {
             self.lines[station_of(task.kind)].take(line);
         }
         let quick = quick && !queued;
-        let record = Attempt { queued, quick, line, place, ..Attempt::begun(worker, self.now) };
+        let record = Attempt { queued, quick, line, place, ..Attempt::running(worker, self.now) };
         self.attempts.insert(attempt, record);
         if task.kind == TaskKind::Reduce {
             self.set_hold(attempt, SlotHold::Suspendable);
@@ -188,7 +188,7 @@ impl Ledger {
         record.since = self.now;
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.counts.maps_queued -= 1;
-        record.place = Some(job.attempts.begin_run(attempt, self.now));
+        record.place = Some(job.attempts.start_run(attempt, self.now));
         record.quick = job.is_quick(attempt.task, &self.config.ahead);
         self.workers.judge(record.worker, record.quick);
         self.unseen.dirty.insert(attempt.task.job);

@@ -34,7 +34,7 @@ pub(crate) struct JobTally {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunChange {
     /// An entry was appended.
-    Began(Time),
+    Started(Time),
     /// The last entry took this place.
     Ended(u32),
 }
@@ -134,9 +134,9 @@ pub(crate) struct JobAttempts {
 
 impl JobAttempts {
     /// Records that a map attempt got its slot. Returns its index.
-    pub(crate) fn begin_run(&mut self, attempt: AttemptId, now: Time) -> u32 {
+    pub(crate) fn start_run(&mut self, attempt: AttemptId, now: Time) -> u32 {
         self.runs.push(attempt);
-        self.run_changes.push(RunChange::Began(now));
+        self.run_changes.push(RunChange::Started(now));
         (self.runs.len() - 1) as u32
     }
 

@@ -90,7 +90,7 @@ fn prepare_backup(
         let free = |&at: &WorkerId| ledger.workers.get(at).is_some_and(|worker| 0 < worker.free(task.kind));
         return job.second_is_complete(task.index).filter(free);
     }
-    if backups_max(ledger, limits) <= backups_begun(ledger) {
+    if backups_max(ledger, limits) <= backups_started(ledger) {
         return None;
     }
     match task.kind {
@@ -105,7 +105,7 @@ fn prepare_backup(
 }
 
 /// Number of speculative attempts that run or wait for their segments.
-fn backups_begun(ledger: &Ledger) -> usize {
+fn backups_started(ledger: &Ledger) -> usize {
     let maps = ledger.backups.racing.iter().filter(|task| task.kind == TaskKind::Map).count();
     maps + ledger.jobs.values().map(|job| job.homes.second.len()).sum::<usize>()
 }

@@ -76,7 +76,7 @@ impl Ledger {
         self.workers.tell(worker, task.job);
         self.workers.take_slot(worker, attempt, false);
         let first = task.attempt(current);
-        self.attempts.insert(attempt, Attempt::begun(worker, self.now));
+        self.attempts.insert(attempt, Attempt::running(worker, self.now));
         self.backups.racing.insert(task);
         if task.kind == TaskKind::Reduce {
             self.set_hold(first, SlotHold::Firm);
@@ -152,7 +152,7 @@ impl Ledger {
         let record = self.attempts.get_mut(&heir).expect("both attempts of a race are in the table");
         job.tally.backups.slot_time += self.now.since(record.started);
         match attempt.task.kind {
-            TaskKind::Map => record.place = Some(job.attempts.begin_run(heir, record.started)),
+            TaskKind::Map => record.place = Some(job.attempts.start_run(heir, record.started)),
             TaskKind::Reduce => {
                 job.second_becomes_home(attempt.task.index, &self.workers, out);
                 self.runs_alone(heir);
