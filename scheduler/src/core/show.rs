@@ -28,17 +28,17 @@ impl Core {
         for id in std::mem::take(&mut self.ledger.unseen.arrived) {
             self.ledger.unseen.dirty.remove(&id);
             let handle = self.take_handle(id);
-            self.tell(&[handle], Change::Arrived(handle));
+            self.notify(&[handle], Change::Arrived(handle));
         }
         let mut touched = Vec::with_capacity(self.ledger.unseen.dirty.len());
         for id in std::mem::take(&mut self.ledger.unseen.dirty) {
             touched.push(self.count(id));
         }
         if !touched.is_empty() {
-            self.tell(&touched, Change::Progress);
+            self.notify(&touched, Change::Progress);
         }
         if ticked {
-            self.tell(&[], Change::Tick);
+            self.notify(&[], Change::Tick);
         }
     }
 
@@ -49,21 +49,21 @@ impl Core {
         for id in self.ledger.jobs.keys().copied().collect::<Vec<_>>() {
             if self.ledger.jobs[&id].handle.is_some() {
                 let handle = self.count(id);
-                self.tell_decider(&[handle], Change::Arrived(handle));
+                self.notify_decider(&[handle], Change::Arrived(handle));
             }
         }
     }
 
     /// Notifies the deciding policy and the observers.
-    fn tell(&mut self, touched: &[Handle], change: Change) {
-        self.tell_decider(touched, change);
+    fn notify(&mut self, touched: &[Handle], change: Change) {
+        self.notify_decider(touched, change);
         let view = view_of(&self.ledger, (&self.rows, &self.runs), touched);
         for observer in self.watch.iter_mut().flat_map(|watch| &mut watch.observers) {
             observer.observe(view, change);
         }
     }
 
-    fn tell_decider(&mut self, touched: &[Handle], change: Change) {
+    fn notify_decider(&mut self, touched: &[Handle], change: Change) {
         self.policy.observe(view_of(&self.ledger, (&self.rows, &self.runs), touched), change);
     }
 
@@ -76,7 +76,7 @@ impl Core {
         if let Some(estimator) = &mut self.estimator {
             estimator.learn(&facts(job, &self.ledger, &[]));
         }
-        self.tell(&[], Change::Left(handle));
+        self.notify(&[], Change::Left(handle));
         self.spare.push(handle.0);
     }
 

@@ -103,7 +103,7 @@ impl Ledger {
         job.tally.localities[locality as usize] += 1;
         job.attempts.live.insert(attempt);
         job.workers.informed.insert(worker);
-        self.workers.tell(worker, task.job);
+        self.workers.mark_informed(worker, task.job);
         let queued = self.workers.get(worker).is_some_and(|worker| worker.free(task.kind) == 0);
         let mut place = None;
         if queued {

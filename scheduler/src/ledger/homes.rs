@@ -26,7 +26,7 @@ impl Job {
         self.reduces[partition as usize].home = Some(worker);
         self.homes.at.entry(worker).or_default().insert(partition);
         self.workers.informed.insert(worker);
-        workers.tell(worker, self.id);
+        workers.mark_informed(worker, self.id);
         out.push(Command::Home { job: self.id, partition, worker });
         if self.has_all(partition) {
             self.make_ready(partition, worker, workers);

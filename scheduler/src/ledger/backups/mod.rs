@@ -73,7 +73,7 @@ impl Ledger {
         job.tally.localities[locality as usize] += 1;
         job.attempts.live.insert(attempt);
         job.workers.informed.insert(worker);
-        self.workers.tell(worker, task.job);
+        self.workers.mark_informed(worker, task.job);
         self.workers.take_slot(worker, attempt, false);
         let first = task.attempt(current);
         self.attempts.insert(attempt, Attempt::running(worker, self.now));

@@ -33,7 +33,7 @@ impl Job {
         let before = self.homes.second.insert(partition, second);
         assert!(before.is_none(), "{}: partition {partition} has a second home", self.id);
         self.workers.informed.insert(at);
-        workers.tell(at, self.id);
+        workers.mark_informed(at, self.id);
         out.push(Command::Home { job: self.id, partition, worker: at });
         for map in 0..self.maps.len() as u32 {
             if let MapState::Done { output: Some(from) } = self.maps[map as usize].state {

@@ -90,7 +90,7 @@ pub fn run(
     let mut idle = 0;
     loop {
         run.slot += 1;
-        run.tell_of_the_slot_before(policy);
+        run.notify_of_previous_slot(policy);
         if run.present == 0 {
             let Some(next) = jobs.get(run.next) else { return Ok(()) };
             run.slot = run.slot.max(slot_of(next.arrival));
@@ -219,7 +219,7 @@ impl<'a> SlottedRun<'a> {
     }
 
     /// Notifies the policy of jobs that left and of changed rows. Handles become free only after that.
-    fn tell_of_the_slot_before(&mut self, policy: &mut dyn Policy) {
+    fn notify_of_previous_slot(&mut self, policy: &mut dyn Policy) {
         for &handle in &self.left {
             self.observe(policy, &[], Change::Left(handle));
         }
