@@ -175,7 +175,7 @@ impl Core {
         self.settle(commands);
         self.leave_slow_homes(commands);
         self.observe(ticked);
-        self.look();
+        self.record_preferences();
         let preempted = self.preempt(commands);
         let wish = self.plan(commands);
         let moved = self.hand_over(commands);

@@ -68,7 +68,7 @@ impl Core {
     }
 
     /// Asks all policies for their preferences. Cost: linear in live jobs; zero without observers.
-    pub(super) fn look(&mut self) {
+    pub(super) fn record_preferences(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let free = |kind| self.ledger.workers.free_of(kind);
         watch.seen.unified = !self.ledger.workers.pooled;

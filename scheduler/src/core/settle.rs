@@ -21,22 +21,22 @@ impl Core {
             let Some(&orphan) = job.queue.orphans.first() else {
                 // The worker it waited for has joined at this very instant.
                 self.ledger.unseen.dirty.insert(id);
-                look_at_orphans(&mut self.ledger);
+                update_orphans(&mut self.ledger);
                 continue;
             };
             let cause = job.orphan(orphan);
             self.ledger.end(id, Outcome::Failed { cause }, out);
         }
         if self.ledger.workers.count() == 0 {
-            return look_at_orphans(&mut self.ledger);
+            return update_orphans(&mut self.ledger);
         }
         let unassigned =
             |id: &JobId| self.ledger.jobs.get(id).is_some_and(|job| !job.homes.unassigned.is_empty());
         for id in self.ledger.unseen.dirty.iter().copied().filter(unassigned).collect::<Vec<_>>() {
-            self.house(id, out);
+            self.assign_homes(id, out);
         }
         self.assign();
-        look_at_orphans(&mut self.ledger);
+        update_orphans(&mut self.ledger);
     }
 
     /// Lets the placement assign maps of new jobs, and maps that lost their assigned worker.
@@ -62,7 +62,7 @@ impl Core {
         }
     }
 
-    fn house(&mut self, id: JobId, out: &mut Vec<Command>) {
+    fn assign_homes(&mut self, id: JobId, out: &mut Vec<Command>) {
         let ledger = &mut self.ledger;
         let job = ledger.jobs.get_mut(&id).expect("only live jobs are housed");
         let mut new = BTreeSet::new();
@@ -96,7 +96,7 @@ pub(super) fn orphans_end(ledger: &Ledger) -> Option<Time> {
 }
 
 /// Updates which of the changed jobs have maps pinned to hosts without a worker.
-fn look_at_orphans(ledger: &mut Ledger) {
+fn update_orphans(ledger: &mut Ledger) {
     for id in &ledger.unseen.dirty {
         let job = ledger.jobs.get_mut(id).expect("jobs that ended are not dirty");
         match (job.queue.orphans.is_empty(), job.workers.orphaned_since) {

@@ -151,7 +151,7 @@ impl Ledger {
         };
         let charged = job.charge((attempt.task, worker), class, limits).and_then(|()| match goes_on {
             true => Ok(()),
-            false => job.stand_in_line(attempt.task, class, &mut self.workers, out),
+            false => job.requeue(attempt.task, class, &mut self.workers, out),
         });
         let blamed =
             charged.and_then(|()| job.blame((attempt.task, worker), class, limits, &mut self.workers, out));
@@ -259,7 +259,7 @@ impl Job {
     ///
     /// # Errors
     /// If the job has to fail.
-    fn stand_in_line(
+    fn requeue(
         &mut self,
         task: TaskId,
         class: Failure,

@@ -22,7 +22,7 @@ use left::Running;
 use std::collections::BTreeSet;
 
 /// A running attempt that lags.
-struct Laggard {
+struct SlowAttempt {
     attempt: AttemptId,
     /// Estimated time left in seconds.
     left: f64,
@@ -31,8 +31,8 @@ struct Laggard {
 
 /// Result of a search for slow attempts.
 #[derive(Default)]
-struct Look {
-    laggards: Vec<Laggard>,
+struct SlowSearch {
+    slow_attempts: Vec<SlowAttempt>,
     /// Slow workers.
     slow: BTreeSet<WorkerId>,
     /// Time when another attempt could become slow without a report from its worker.
@@ -52,11 +52,11 @@ impl Core {
             return Some(ledger.backups.next_look);
         }
         ledger.backups.next_look = ledger.now + limits.look_after;
-        let Look { mut laggards, slow, again } = look_for_laggards(ledger, &limits);
-        laggards.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
-        for laggard in laggards {
-            let task = laggard.attempt.task;
-            let Some(worker) = prepare_backup(ledger, laggard.attempt, &slow, &limits, commands) else {
+        let SlowSearch { mut slow_attempts, slow, again } = find_slow_attempts(ledger, &limits);
+        slow_attempts.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
+        for slow_attempt in slow_attempts {
+            let task = slow_attempt.attempt.task;
+            let Some(worker) = prepare_backup(ledger, slow_attempt.attempt, &slow, &limits, commands) else {
                 continue;
             };
             let locality = match task.kind {
@@ -64,7 +64,7 @@ impl Core {
                 TaskKind::Reduce => Locality::Local,
             };
             let attempt = ledger.launch_backup(task, worker, locality);
-            let grant = Reason::Backup { left: laggard.left, usual: laggard.usual.seconds() };
+            let grant = Reason::Backup { left: slow_attempt.left, usual: slow_attempt.usual.seconds() };
             let reason = LaunchReason { grant, locality };
             commands.push(Command::Launch { attempt, worker, reason });
         }
@@ -134,9 +134,10 @@ fn backups_max(ledger: &Ledger, limits: &BackupLimits) -> usize {
 }
 
 /// Searches for slow attempts. The cost is linear in the number of attempts.
-fn look_for_laggards(ledger: &Ledger, limits: &BackupLimits) -> Look {
+fn find_slow_attempts(ledger: &Ledger, limits: &BackupLimits) -> SlowSearch {
     let slow_times = f64::from(limits.slow_times);
-    let mut look = Look { slow: ledger.workers.slow.keys().copied().collect(), ..Look::default() };
+    let mut look =
+        SlowSearch { slow: ledger.workers.slow.keys().copied().collect(), ..SlowSearch::default() };
     for (&attempt, record) in &ledger.attempts {
         let Some((job, running)) = running(ledger, attempt, record, limits) else { continue };
         if slow_times <= running.times_usual() {
@@ -148,7 +149,7 @@ fn look_for_laggards(ledger: &Ledger, limits: &BackupLimits) -> Look {
             continue;
         }
         match running.lags(slow_times) {
-            Some(left) => look.laggards.push(Laggard { attempt, left, usual: running.usual }),
+            Some(left) => look.slow_attempts.push(SlowAttempt { attempt, left, usual: running.usual }),
             None => {
                 let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
                 look.wait_until(ledger.now, began + span);
@@ -202,7 +203,7 @@ fn backup_place(ledger: &Ledger, first: AttemptId, slow: &BTreeSet<WorkerId>) ->
     idle.map(Worker::id).min_by_key(|&id| job.locality(task.index, id, &ledger.workers))
 }
 
-impl Look {
+impl SlowSearch {
     fn wait_until(&mut self, now: Time, time: Time) {
         if now < time {
             self.again = Some(self.again.map_or(time, |again| again.min(time)));
