@@ -3,6 +3,10 @@
 //! The ledger makes no decisions. It holds facts and what follows from them by rule. [`core`](crate::core) asks policy
 //! and placement which job and which worker are next.
 //!
+//! Data has owners: `Workers`, `Job`, `Routes`, `Rates`, `Owners` and others change only themselves. `Ledger` holds them
+//! and has the rules that concern several: `events` enters an event, `attempts` launches and releases, `ends` handles
+//! results and failures, `suspensions` and `backups` second slots and second attempts, `detours` cut routes.
+//!
 //! Read `jobs` first, then `outputs` and `attempts`; `audit` holds every invariant in one place.
 
 pub(crate) mod ahead;
