@@ -91,7 +91,7 @@ fn begin_anew(
         list_secret: config.tokens.list_secret(),
         build: config.build,
         heartbeat_ms: HEARTBEAT.as_millis() as u32,
-        deciders: LiveDeciders { registry: config.registry, names: deciders.names },
+        deciders: LiveDeciders::new(config.registry, deciders.names),
         pools: config.pools,
         divided_slots: config.divided_slots,
         journal: journal.transpose()?,
@@ -102,7 +102,7 @@ fn begin_anew(
     if let Some(path) = recovery {
         let begun = RecoveryJournal::begin(path.clone(), &header);
         let journal = begun.map_err(|source| MasterError::RecoveryBegin { path, source })?;
-        state.come_back_from(journal);
+        state.journal.come_back_from(journal);
         state.begin_generation(Time::ZERO, generation);
     }
     Ok(Begun { state, history, base: Time::ZERO })
@@ -119,14 +119,14 @@ fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, 
         return Ok((None, 0));
     }
     let mut state = state_like(&journal.header, config)?;
-    let relived = state.relive(&mut journal)?;
-    let now = Time(relived.now.0.saturating_add(since_last_written(path).0));
-    let (generation, length) = (relived.generation, journal.offset());
+    let replayed = state.replay(&mut journal)?;
+    let now = Time(replayed.now.0.saturating_add(since_last_written(path).0));
+    let (generation, length) = (replayed.generation, journal.offset());
     if 0 < journal.torn() {
         let (path, bytes) = (path.display(), journal.torn());
         tracing::warn!(%path, at = length, bytes, "the last line was not written to its end and is cut off");
     }
-    let left = (!relived.ended).then_some(Left { state, now, generation, length });
+    let left = (!replayed.ended).then_some(Left { state, now, generation, length });
     Ok((left, generation))
 }
 
@@ -154,7 +154,7 @@ fn state_like(header: &JournalHeader, config: &MasterConfig) -> Result<MasterSta
         list_secret: config.tokens.list_secret(),
         build: config.build.clone(),
         heartbeat_ms: HEARTBEAT.as_millis() as u32,
-        deciders: LiveDeciders { registry: config.registry.clone(), names },
+        deciders: LiveDeciders::new(config.registry.clone(), names),
         pools: config.pools.clone(),
         divided_slots: config.divided_slots,
         journal: None,
@@ -173,7 +173,7 @@ fn go_on(
     let Left { mut state, now, generation, length } = left;
     if let Some(user) = user_journal {
         let copied = copy_facts(&path, &user);
-        state.write_also(copied.map_err(|source| MasterError::Journal { path: user, source })?);
+        state.journal.write_also(copied.map_err(|source| MasterError::Journal { path: user, source })?);
     }
     let journal = RecoveryJournal::go_on(path.clone(), length);
     let journal = journal.map_err(|source| MasterError::RecoveryBegin { path, source })?;

@@ -83,9 +83,11 @@ impl Master {
     ) -> Self {
         // Clients of an earlier master.
         let patience = span_of(fault::span("master.client", CLIENT_TIMEOUT));
-        let attended = state.attended();
-        let clients_away =
-            attended.into_iter().map(|job| (job, state.client_away(base, job) + patience)).collect();
+        let attended = state.jobs.attended();
+        let clients_away = attended
+            .into_iter()
+            .map(|job| (job, state.jobs.client_away(base, job, &mut state.journal) + patience))
+            .collect();
         Self {
             state,
             kept,
@@ -137,12 +139,12 @@ impl Master {
                     // After a stall of this process, such as a suspended laptop, the workers' signs of life are still
                     // unread: they are no worse off than the master.
                     if 2 * HEARTBEAT < due.elapsed() {
-                        self.state.reset_silence(now);
+                        self.state.fleet.reset_silence(now);
                     }
-                    self.state.look_for_file();
+                    self.state.journal.look_for_file();
                     self.state.ping(now);
                     self.state.suspect_silent(now - Span(SILENCE_SUSPECT.as_nanos() as u64));
-                    for worker in self.state.silent_since(now - Span(self.silence_max.as_nanos() as u64)) {
+                    for worker in self.state.fleet.silent_since(now - Span(self.silence_max.as_nanos() as u64)) {
                         self.state.fell_silent(now, worker);
                     }
                 }
@@ -169,13 +171,13 @@ impl Master {
     /// thread.
     fn keep_promises(&mut self) {
         for (promised, submitted, reply) in std::mem::take(&mut self.acknowledgements) {
-            if submitted.is_err() || self.state.stands(promised) {
+            if submitted.is_err() || self.state.journal.stands(promised) {
                 let _ = reply.send(submitted);
             } else {
                 self.acknowledgements.push((promised, submitted, reply));
             }
         }
-        if let Some(order) = self.state.sync_order() {
+        if let Some(order) = self.state.journal.sync_order() {
             let inputs = self.inputs.clone();
             tokio::task::spawn_blocking(move || {
                 let _ = inputs.send(MasterInput::Synced(order.carry_out()));
@@ -185,7 +187,7 @@ impl Master {
 
     /// Finishes and abandons outputs off this loop, because disks may be slow.
     fn close_outputs(&mut self) {
-        for closing in self.state.pending.closings.drain(..) {
+        for closing in self.state.jobs.closings.drain(..) {
             let (inputs, closers) = (self.inputs.clone(), self.closers.clone());
             tokio::spawn(async move {
                 let turn = closers.acquire_owned().await;
@@ -201,7 +203,7 @@ impl Master {
 
     /// Archives ended jobs, also off this loop.
     fn keep_ended(&mut self) {
-        for job in self.state.pending.archived.drain(..) {
+        for job in self.state.jobs.archived.drain(..) {
             if let Some(archive) = self.kept.archive.clone() {
                 tokio::task::spawn_blocking(move || archive.keep(job));
             }
@@ -243,10 +245,10 @@ impl Master {
         for job in std::mem::take(&mut self.clients_away).into_keys() {
             self.state.client_lost(job);
         }
-        for closing in std::mem::take(&mut self.state.pending.closings) {
+        for closing in std::mem::take(&mut self.state.jobs.closings) {
             self.state.closed(now, closing.job, close_output(&closing).err());
         }
-        let jobs = counted(u64::from(self.state.jobs_live()), "job", "jobs");
+        let jobs = counted(u64::from(self.state.jobs.live_count()), "job", "jobs");
         tracing::info!("ends for good: {jobs} abandoned");
     }
 
@@ -266,12 +268,14 @@ impl Master {
             return;
         }
         self.leases.remove(&job);
-        let patience = match self.state.client_returns(job) {
+        let returns = self.state.jobs.client_returns(job).filter(|_| self.state.journal.is_recoverable());
+        let patience = match returns {
             None => return self.state.client_lost(job),
             Some(ClientWay::Local) => LOCAL_CLIENT_TIMEOUT,
             Some(ClientWay::Network) => CLIENT_TIMEOUT,
         };
-        self.clients_away.insert(job, self.state.client_away(now, job) + span_of(patience));
+        let away = self.state.jobs.client_away(now, job, &mut self.state.journal);
+        self.clients_away.insert(job, away + span_of(patience));
     }
 
     fn lease(&mut self, job: JobId) -> Lease {
@@ -296,7 +300,7 @@ impl Master {
 
     /// Handles a client that follows its job again.
     fn attend(&mut self, key: &Secret) -> Submitted {
-        let (job, changes, attached) = self.state.attend(key)?;
+        let (job, changes, attached) = self.state.jobs.attend(key, &mut self.state.journal)?;
         self.clients_away.remove(&job);
         Ok((job, changes, attached.then(|| self.lease(job))))
     }
@@ -307,14 +311,14 @@ impl Master {
         if let Ok(key) = submission.permit_key.parse()
             && let Ok(known) = self.attend(&key)
         {
-            let promised = self.state.promise(sync);
+            let promised = self.state.journal.promise(sync);
             return self.acknowledgements.push((promised, Ok(known), reply));
         }
         let submitted = self.state.submit(now, submission).map(|(job, changes)| {
             // The lease is created here, so that an undeliverable response ends the job too.
             (job, changes, attached.then(|| self.lease(job)))
         });
-        let promised = self.state.promise(sync);
+        let promised = self.state.journal.promise(sync);
         self.acknowledgements.push((promised, submitted, reply));
     }
 
@@ -330,7 +334,7 @@ impl Master {
                 for frame in frames {
                     self.state.frame(now, worker, frame);
                 }
-                self.state.confirm_if_many(worker);
+                self.state.fleet.confirm_if_many(worker, self.state.journal.is_recoverable());
                 self.turns.push(turn);
             }
             MasterInput::Gone { worker, connection, goodbye } => {
@@ -348,11 +352,11 @@ impl Master {
                 let _ = reply.send(self.attend(&key));
             }
             MasterInput::ClientClosed { job, failed, reply } => {
-                self.state.client_closed(now, job, failed);
+                self.state.jobs.client_closed(now, job, failed, &mut self.state.journal);
                 self.state.settle(now);
                 let _ = reply.send(());
             }
-            MasterInput::Synced(synced) => self.state.synced(synced),
+            MasterInput::Synced(synced) => self.state.journal.synced(synced),
             MasterInput::Closed { job, failed } => self.state.closed(now, job, failed),
             MasterInput::Drain { worker, reply } => {
                 let found = self.state.drain(worker);
@@ -400,8 +404,8 @@ impl Master {
 
     /// Handles the report of a process's end. Returns true if the process exists and the reporter has its key.
     fn process_ended(&mut self, now: Time, end: WorkerEnded, key: &Secret) -> bool {
-        let Some(worker) = self.state.worker_of_process(&end.host, end.pid, key) else {
-            return self.state.given_up_has_ended(&end.host, end.pid, key);
+        let Some(worker) = self.state.fleet.worker_of_process(&end.host, end.pid, key) else {
+            return self.state.fleet.silent_lost.has_ended(&end.host, end.pid, key);
         };
         if self.gone.remove(&worker).is_some() {
             self.state.lost(now, worker, Some(&end));

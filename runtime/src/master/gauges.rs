@@ -58,7 +58,8 @@ pub static GAUGES: [Gauge; 11] = [
         name: "gristmill_slots_running",
         help: "Slots in which an attempt runs, by kind of task",
         values: |facts, values| {
-            for (kind, running) in ["map", "reduce"].into_iter().zip(facts.state.running_by_kind()) {
+            for (kind, running) in ["map", "reduce"].into_iter().zip(facts.state.queries().running_by_kind())
+            {
                 values.push((label("kind", kind), f64::from(running)));
             }
         },
@@ -67,7 +68,7 @@ pub static GAUGES: [Gauge; 11] = [
         name: "gristmill_jobs",
         help: "Jobs that the master remembers, by state",
         values: |facts, values| {
-            let states = facts.state.job_states();
+            let states = facts.state.jobs.states();
             for (state, word) in [
                 (JobState::Waiting, "waiting"),
                 (JobState::Running, "running"),
@@ -126,7 +127,7 @@ fn label(name: &str, value: &str) -> String {
 
 /// All gauges in the text format of Prometheus.
 pub(super) fn text(state: &MasterState, now: Time) -> String {
-    let facts = Facts { state, now, workers: state.workers() };
+    let facts = Facts { state, now, workers: state.queries().workers() };
     let mut text = String::new();
     for Gauge { name, help, values: measure } in &GAUGES {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");

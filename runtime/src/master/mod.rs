@@ -151,11 +151,11 @@ impl PreparedMaster {
         if ending == Ending::Abandons {
             master.abandon_jobs();
             master.state.shutdown_workers();
-            unfinished = master.state.unfinished();
+            unfinished = master.state.jobs.unfinished();
         }
         let _ = handle.shutdown.send(Some(ending));
-        master.state.end_journal(ending);
-        master.state.close_register();
+        master.state.journal.end(ending);
+        master.state.jobs.register.close();
         if let Some(history) = &mut master.kept.history {
             history.keep_at_end(master.state.memory()).await;
         }
@@ -189,7 +189,7 @@ async fn ending_asked(
     if *requests.end.borrow() {
         return Ending::Abandons;
     }
-    let look = handle.query(|state, _| (state.is_recoverable(), state.jobs_live())).await;
+    let look = handle.query(|state, _| (state.journal.is_recoverable(), state.jobs.live_count())).await;
     let Some((true, live)) = look else { return Ending::Abandons };
     if live == 0 {
         return Ending::Keeps;

@@ -28,7 +28,7 @@ pub(crate) fn failure(class: FailureClass) -> Failure {
         // A retry with the same credentials fails again.
         FailureClass::Input | FailureClass::Credentials => Failure::Input,
         FailureClass::Config => Failure::Config,
-        // A full output directory also ends the job; see `MasterState::attempt_failed`. An error of the engine may not
+        // A full output directory also ends the job; see `JobEntry::attempt_failed`. An error of the engine may not
         // occur elsewhere.
         FailureClass::Worker | FailureClass::Output | FailureClass::OutputGone | FailureClass::Engine => {
             Failure::Worker

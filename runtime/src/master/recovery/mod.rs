@@ -4,7 +4,7 @@
 //! It holds the content of every journal, facts and orders, and also what the facts do not hold: submissions, workers,
 //! and their frames. It contains keys of jobs and is readable only by this user. When it has grown, it is replaced by
 //! the current state in one step, so that either the old or the new file exists. The effect of each line is in
-//! `state::relive`, and the current state in `state::compact`.
+//! `state::recover`, and the current state in `state::snapshot`.
 
 mod read;
 mod record;

@@ -23,7 +23,7 @@ pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
         while handle.tokens.find(&key.0).is_some() {
             let build = handle.build.clone();
             let told = handle.query(move |state, now| {
-                let line = state.feed(now, &mut cursor, status_in(state, now, build));
+                let line = cursor.advance(now, state.queries(), status_in(state, now, build));
                 (line, cursor)
             });
             let Some((line, moved)) = told.await else { return };

@@ -59,7 +59,7 @@ async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Su
     }
     // The output of a job that exists here already may be closed by now.
     let key = submission.permit_key.parse().ok();
-    if handle.query(move |state, _| key.is_some_and(|key| state.has_key(&key))).await == Some(true) {
+    if handle.query(move |state, _| key.is_some_and(|key| state.jobs.has_key(&key))).await == Some(true) {
         return Ok(submission);
     }
     let holding = tokio::task::spawn_blocking(move || {
@@ -104,7 +104,7 @@ async fn parse(body: Bytes) -> Result<Submission, RouteRefusal> {
 
 pub(super) async fn watch_job(handle: MasterHandle, job: &str, key: ShownKey) -> Answered {
     let (job, changes) =
-        find(&handle, job, |state, _, job| state.watch(job).map(|changes| (job, changes))).await?;
+        find(&handle, job, |state, _, job| state.jobs.watch(job).map(|changes| (job, changes))).await?;
     Ok(lines(handle, job, changes, None, key))
 }
 
@@ -123,8 +123,10 @@ fn lines(
     tokio::spawn(async move {
         while handle.tokens.find(&key.0).is_some() {
             changes.mark_unchanged();
-            let status =
-                handle.query(move |state, now| state.followed_status(now, job, closes)).await.flatten();
+            let status = handle
+                .query(move |state, now| state.queries().followed_status(now, job, closes))
+                .await
+                .flatten();
             let Some(status) = status else {
                 // If another master follows this one, the stream has no regular end, and its client looks for that
                 // master.
@@ -179,7 +181,7 @@ fn lines(
 /// Waits until the client that follows a job has closed its output. Returns false if it is gone before, or its token
 /// becomes invalid.
 async fn await_closed(handle: &MasterHandle, job: JobId, key: &ShownKey, sender: &BodySender) -> bool {
-    let closed = handle.query(move |state, _| state.output_closed(job)).await.flatten();
+    let closed = handle.query(move |state, _| state.jobs.output_closed(job)).await.flatten();
     let Some(mut closed) = closed else { return false };
     while handle.tokens.find(&key.0).is_some() {
         let done = tokio::time::timeout(KEEPALIVE, closed.wait_for(|closed| *closed)).await;

@@ -103,7 +103,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["jobs"]) => jobs(&handle).await,
         (&Method::POST, ["jobs"]) => follow::submit(handle, request).await,
         (&Method::GET, ["jobs", job]) => {
-            about_job(&handle, job, |state, now, job| state.status(now, job)).await
+            about_job(&handle, job, |state, now, job| state.queries().status(now, job)).await
         }
         (&Method::GET, ["jobs", job, "trace"]) => trace(&handle, job).await,
         (&Method::GET, ["jobs", job, "logs"]) => logs(&handle, job).await,
@@ -203,7 +203,7 @@ async fn find<T: Send + 'static>(
 ) -> Result<T, RouteRefusal> {
     let refusal = |code, message| RouteRefusal::new(StatusCode::NOT_FOUND, code, message);
     let id: JobId = job.parse().map_err(|wrong| refusal(ErrorCode::Job, format!("{wrong}")))?;
-    let found = handle.query(move |state, now| look(state, now, id).ok_or_else(|| state.absence(id)));
+    let found = handle.query(move |state, now| look(state, now, id).ok_or_else(|| state.jobs.absence(id)));
     let found = found.await.ok_or_else(RouteRefusal::ending)?;
     found.map_err(|absence| match absence {
         Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
@@ -231,7 +231,7 @@ async fn about_job<T: Serialize + Send + 'static>(
 
 /// Trace of a job, from memory, or from the archive if it ended long ago or under an earlier master.
 async fn trace(handle: &MasterHandle, job: &str) -> Answered {
-    let found = find(handle, job, |state, now, job| state.trace(now, job)).await;
+    let found = find(handle, job, |state, now, job| state.queries().trace(now, job)).await;
     let forgotten = found.as_ref().is_ok_and(|trace| trace.attempts.is_empty() && 0 < trace.omitted);
     if (forgotten || found.is_err() || ended_before(handle, job).await)
         && let Some(kept) = kept(handle, job).await?
@@ -244,7 +244,7 @@ async fn trace(handle: &MasterHandle, job: &str) -> Answered {
 /// True if a job is in memory only as recovered from the journal of an earlier master, which lacks details that the
 /// archive has.
 async fn ended_before(handle: &MasterHandle, job: &str) -> bool {
-    find(handle, job, |state, _, job| Some(state.ended_before(job))).await.unwrap_or(false)
+    find(handle, job, |state, _, job| Some(state.jobs.ended_before(job))).await.unwrap_or(false)
 }
 
 fn with_path(trace: JobTrace) -> JobTrace {
@@ -268,7 +268,7 @@ async fn logs(handle: &MasterHandle, job: &str) -> Answered {
     {
         return ok(&logs);
     }
-    let refusal = match find(handle, job, |state, _, job| state.logs(job)).await {
+    let refusal = match find(handle, job, |state, _, job| state.jobs.logs(job)).await {
         Ok(logs) => return ok(&logs),
         Err(refusal) => refusal,
     };
@@ -316,17 +316,17 @@ fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
         policy_panics: state.policy_panics().count,
         policy_panic: state.policy_panics().last.clone(),
         now_ns: now.0,
-        workers: state.workers(),
-        given_up: state.given_up(now),
-        jobs_live: state.jobs_live(),
-        trouble: state.trouble().map(str::to_owned),
-        register_gap: state.register_gap().map(str::to_owned),
-        returns: state.is_recoverable(),
+        workers: state.queries().workers(),
+        given_up: state.fleet.silent_lost.listed(now),
+        jobs_live: state.jobs.live_count(),
+        trouble: state.journal.trouble().map(str::to_owned),
+        register_gap: state.jobs.register_gap().map(str::to_owned),
+        returns: state.journal.is_recoverable(),
     }
 }
 
 async fn jobs(handle: &MasterHandle) -> Answered {
-    ok(&handle.query(|state, now| state.statuses(now)).await.ok_or_else(RouteRefusal::ending)?)
+    ok(&handle.query(|state, now| state.queries().statuses(now)).await.ok_or_else(RouteRefusal::ending)?)
 }
 
 /// A job that this token submitted, or any job for an admin.
@@ -336,7 +336,7 @@ async fn own_job(
     key: &ShownKey,
     verb: &str,
 ) -> Result<JobId, RouteRefusal> {
-    let status = find(handle, job, |state, now, job| state.status(now, job)).await?;
+    let status = find(handle, job, |state, now, job| state.queries().status(now, job)).await?;
     let asks = handle.tokens.owner(&key.0).map(|owner| owner.token).unwrap_or_default();
     if status.owner.as_deref() != Some(asks.as_str()) && !Tokens::is_admin(&key.0) {
         let owner = status.owner.as_deref().unwrap_or("an unknown token");
@@ -377,7 +377,7 @@ async fn client_closed(handle: &MasterHandle, job: &str, sent: ShownBody) -> Ans
 }
 
 async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answered {
-    let found = find(handle, job, |state, _, job| state.has(job).then_some(job)).await;
+    let found = find(handle, job, |state, _, job| state.jobs.has(job).then_some(job)).await;
     let unknown = |what: &str| {
         RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Task, format!("{job} has no task `{what}`"))
     };

@@ -2,7 +2,7 @@
 
 use super::super::input::MasterHandle;
 use super::super::programs::{ProgramError, Programs};
-use super::super::state::MasterState;
+use super::super::state::{MasterState, check_bytes};
 use super::{Answered, RouteRefusal, ok};
 use crate::api::{ErrorCode, Submission};
 use gristmill_worker::http::{Body, ShownKey};
@@ -54,8 +54,8 @@ async fn live(
     let owner = handle.tokens.owner(&key.0);
     let arriving = owner.as_ref().map_or(0, |owner| programs.arriving_of(&owner.token));
     let look = move |state: &MasterState, _| {
-        let room = state.check_bytes(owner.as_ref(), program.bytes.saturating_add(arriving));
-        room.map(|()| state.live_programs())
+        let room = check_bytes(&state.jobs, owner.as_ref(), program.bytes.saturating_add(arriving));
+        room.map(|()| state.jobs.live_programs())
     };
     let live = handle.query(look).await.ok_or_else(RouteRefusal::ending)?;
     live.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })

@@ -1,9 +1,7 @@
 //! Estimates of job sizes over time, and of the feasibility of deadlines at arrival.
 
-use super::MasterState;
 use crate::api::{DeadlineOutlook, ESTIMATES_MAX, EstimateRecord};
-use gristmill_scheduler::core;
-use gristmill_scheduler::event::Event;
+use gristmill_scheduler::core::{self, Core};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::{Span, Time};
@@ -38,56 +36,25 @@ impl Estimates {
         self.records.push(record);
     }
 
+    /// Adds the current estimate of a job's size, if the next one is to be kept.
+    pub(super) fn sample(&mut self, now: Time, id: JobId, maps_done: u32, core: &Core) {
+        if !self.wants() {
+            return;
+        }
+        let Some(sizes) = core.sizes(id) else { return };
+        self.push(EstimateRecord { at_ns: now.0, maps_done, whole: sizes.whole.0, left: sizes.left.0 });
+    }
+
     /// Estimates that were kept, in the order of time.
     pub(super) fn records(&self) -> Vec<EstimateRecord> {
         self.records.clone()
     }
 }
 
-impl MasterState {
-    /// Samples the sizes of jobs whose tasks finished in this instant, and the deadlines of jobs that arrived.
-    pub(super) fn sample_estimates(&mut self, now: Time) {
-        let mut last = None;
-        for at in 0..self.events.len() {
-            let job = match &self.events[at] {
-                Event::MapFinished { attempt, .. } | Event::ReduceFinished { attempt, .. } => {
-                    attempt.task.job
-                }
-                Event::JobArrived { job, spec } => {
-                    let (job, deadline) = (*job, spec.deadline);
-                    self.judge_deadline(now, job, deadline);
-                    job
-                }
-                _ => continue,
-            };
-            // Facts of one job mostly follow each other.
-            if last.replace(job) != Some(job) {
-                self.sample(now, job);
-            }
-        }
-    }
-
-    fn sample(&mut self, now: Time, id: JobId) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        if !job.estimates.wants() {
-            return;
-        }
-        let Some(sizes) = self.core.sizes(id) else { return };
-        let maps_done = job.records.maps_succeeded;
-        job.estimates.push(EstimateRecord {
-            at_ns: now.0,
-            maps_done,
-            whole: sizes.whole.0,
-            left: sizes.left.0,
-        });
-    }
-
-    fn judge_deadline(&mut self, now: Time, id: JobId, deadline: Option<Time>) {
-        let Some((deadline, outlook)) = deadline.zip(self.core.outlook(id)) else { return };
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.outlook = Some(in_words(deadline.since(now), &outlook));
-        }
-    }
+/// Outlook on the deadline of a job that arrives now.
+pub(super) fn outlook(now: Time, id: JobId, deadline: Option<Time>, core: &Core) -> Option<DeadlineOutlook> {
+    let (deadline, outlook) = deadline.zip(core.outlook(id))?;
+    Some(in_words(deadline.since(now), &outlook))
 }
 
 /// Converts an outlook to the form shown to users.

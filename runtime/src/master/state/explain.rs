@@ -2,12 +2,14 @@
 //!
 //! The policy's view of waiting jobs comes from the core.
 
-use super::MasterState;
+use super::fleet::Fleet;
 use super::job::JobEntry;
+use super::jobs::Jobs;
 use crate::api::{
     AttemptCounts, AttemptEnd, AttemptRecord, DeadlineOutlook, JobState, JobTrace, JobTurn, SCHEMA, Turns,
 };
 use crate::plural::counted;
+use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::station::Station;
 use gristmill_scheduler::units::Time;
@@ -24,74 +26,75 @@ const SLOTS_OF_TURNS_MAX: u32 = 1_000;
 /// Maximum number of queue entries listed.
 const TURNS_MAX: usize = 100;
 
-impl MasterState {
-    /// Explains why a job waits or how it went, or why a task of it ran where and when it did. The most direct reason
-    /// is the first sentence. `None` if the job or task does not exist.
-    pub(crate) fn explain(&mut self, now: Time, id: JobId, task: Option<TaskName>) -> Option<Vec<String>> {
-        let job = self.jobs.get(&id)?;
-        match task {
-            None => {
-                let facts = about_job(&JobFacts::of(now, id, job));
-                let mut sentences = if job.state.ended() { Vec::new() } else { self.core.explain(id) };
-                sentences.extend(facts);
-                Some(sentences)
-            }
-            Some((kind, index)) => {
-                let tasks = if kind == TaskKind::Map { job.maps } else { job.submission.reduces };
-                (index < tasks).then(|| self.explain_task(now, TaskId { job: id, kind, index }))
-            }
+/// Explains why a job waits or how it went, or why a task of it ran where and when it did. The most direct reason
+/// is the first sentence. `None` if the job or task does not exist.
+pub(super) fn explain(
+    now: Time,
+    id: JobId,
+    task: Option<TaskName>,
+    core: &mut Core,
+    (jobs, fleet): (&Jobs, &Fleet),
+) -> Option<Vec<String>> {
+    let job = jobs.get(id)?;
+    match task {
+        None => {
+            let facts = about_job(&JobFacts::of(now, id, job));
+            let mut sentences = if job.state.ended() { Vec::new() } else { core.explain(id) };
+            sentences.extend(facts);
+            Some(sentences)
+        }
+        Some((kind, index)) => {
+            let tasks = if kind == TaskKind::Map { job.maps } else { job.submission.reduces };
+            (index < tasks).then(|| explain_task(now, TaskId { job: id, kind, index }, job, core, fleet))
         }
     }
+}
 
-    /// Lists the jobs that would get the next slots in order, with reasons.
-    pub(crate) fn turns(&mut self) -> Turns {
-        let all = self.core.turns(SLOTS_OF_TURNS_MAX);
-        let told = all.iter().take(TURNS_MAX).filter_map(|turn| {
-            let kind = match turn.station {
-                Station::Map => TaskKind::Map,
-                Station::Reduce => TaskKind::Reduce,
-                Station::Shuffle => return None,
-            };
-            Some(JobTurn { job: turn.job, kind, tasks: turn.slots, reason: turn.reason.to_string() })
-        });
-        let turns = told.collect();
-        Turns { schema: SCHEMA, turns, omitted: all.len().saturating_sub(TURNS_MAX) as u64 }
-    }
-
-    fn explain_task(&mut self, now: Time, task: TaskId) -> Vec<String> {
-        let Some(job) = self.jobs.get(&task.job) else { return Vec::new() };
-        let attempts = job.records.attempts_of(task, now);
-        let place = |worker: WorkerId| self.place(worker);
-        let told = TaskFacts {
-            task,
-            omitted: job.records.omitted,
-            arrived_ns: job.times.arrived.0,
-            shuffle_done_ns: job.times.shuffle_done.map(|at| at.0),
-            place: &place,
+/// Lists the jobs that would get the next slots in order, with reasons.
+pub(super) fn turns(core: &mut Core) -> Turns {
+    let all = core.turns(SLOTS_OF_TURNS_MAX);
+    let told = all.iter().take(TURNS_MAX).filter_map(|turn| {
+        let kind = match turn.station {
+            Station::Map => TaskKind::Map,
+            Station::Reduce => TaskKind::Reduce,
+            Station::Shuffle => return None,
         };
-        let mut sentences = told.about(&attempts);
-        let waits = attempts.last().is_none_or(|last| match last.end {
-            AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } | AttemptEnd::Lost => {
-                true
-            }
-            AttemptEnd::Running | AttemptEnd::Succeeded => false,
-        });
-        if waits && !job.state.ended() {
-            if task.kind == TaskKind::Reduce
-                && let Some(home) = self.core.home(task.job, task.index)
-            {
-                sentences.push(format!("its segments are gathered at {}", self.place(home)));
-            }
-            sentences.extend(self.core.explain(task.job));
-        }
-        sentences
-    }
+        Some(JobTurn { job: turn.job, kind, tasks: turn.slots, reason: turn.reason.to_string() })
+    });
+    let turns = told.collect();
+    Turns { schema: SCHEMA, turns, omitted: all.len().saturating_sub(TURNS_MAX) as u64 }
+}
 
-    fn place(&self, worker: WorkerId) -> String {
-        match self.workers.get(&worker) {
-            Some(live) => format!("{worker} ({})", live.hello.host),
-            None => format!("{worker} (gone since)"),
+fn explain_task(now: Time, task: TaskId, job: &JobEntry, core: &mut Core, fleet: &Fleet) -> Vec<String> {
+    let attempts = job.records.attempts_of(task, now);
+    let place = |worker: WorkerId| place_of(worker, fleet);
+    let told = TaskFacts {
+        task,
+        omitted: job.records.omitted,
+        arrived_ns: job.times.arrived.0,
+        shuffle_done_ns: job.times.shuffle_done.map(|at| at.0),
+        place: &place,
+    };
+    let mut sentences = told.about(&attempts);
+    let waits = attempts.last().is_none_or(|last| match last.end {
+        AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } | AttemptEnd::Lost => true,
+        AttemptEnd::Running | AttemptEnd::Succeeded => false,
+    });
+    if waits && !job.state.ended() {
+        if task.kind == TaskKind::Reduce
+            && let Some(home) = core.home(task.job, task.index)
+        {
+            sentences.push(format!("its segments are gathered at {}", place(home)));
         }
+        sentences.extend(core.explain(task.job));
+    }
+    sentences
+}
+
+fn place_of(worker: WorkerId, fleet: &Fleet) -> String {
+    match fleet.get(worker) {
+        Some(live) => format!("{worker} ({})", live.hello.host),
+        None => format!("{worker} (gone since)"),
     }
 }
 

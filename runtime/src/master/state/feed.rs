@@ -1,10 +1,11 @@
 //! Incremental feed of changes for clients that poll several times a second. The cost is that of the changes, plus a
 //! short check of each job that has not ended.
 
-use super::MasterState;
 use super::job::JobEntry;
+use super::query::Queries;
 use super::record::TaskRecords;
 use crate::api::{FeedEnd, FeedFetch, FeedLine, FeedLoad, JobState, JobStatus, MasterStatus, WorkerStatus};
+use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,10 +48,10 @@ struct JobCursor {
 /// records out, and incidents.
 type JobLook = (JobState, [u32; 4], [u64; 4]);
 
-impl MasterState {
-    /// Returns all changes since `cursor`, and advances it. The workers are those of `master`.
-    pub(crate) fn feed(&self, now: Time, cursor: &mut FeedCursor, mut master: MasterStatus) -> FeedLine {
-        let mut jobs = self.newly_seen(now, cursor);
+impl FeedCursor {
+    /// Returns all changes since this position, and advances it. The workers are those of `master`.
+    pub(crate) fn advance(&mut self, now: Time, queries: Queries<'_>, mut master: MasterStatus) -> FeedLine {
+        let mut jobs = self.newly_seen(now, queries);
         let present = std::mem::take(&mut master.workers);
         let mut line = FeedLine {
             master,
@@ -62,60 +63,60 @@ impl MasterState {
             fetches: Vec::new(),
             more: false,
         };
-        tell_workers(&mut cursor.workers, present, &mut line);
+        tell_workers(&mut self.workers, present, &mut line);
         let mut told = BTreeSet::new();
-        for (id, seen) in &mut cursor.open {
-            let Some(job) = self.jobs.get(id) else {
+        for (id, seen) in &mut self.open {
+            let Some(job) = queries.jobs.get(*id) else {
                 told.insert(*id);
                 continue;
             };
             let room = RECORDS_OF_LINE_MAX.saturating_sub(line.attempts.len() + line.fetches.len());
             let whole = job.records.feed(*id, seen, room, &mut line);
             line.more |= !whole;
-            let look = Some(self.look_of(*id, job));
+            let look = Some(look_of(*id, job, queries.core));
             if look != seen.told {
-                jobs.extend(self.followed_status_without_parts(now, *id));
+                jobs.extend(queries.followed_status_without_parts(now, *id));
                 seen.told = look;
             }
             if whole && job.shown_state().ended() {
                 told.insert(*id);
             }
         }
-        cursor.open.retain(|id, _| !told.contains(id));
+        self.open.retain(|id, _| !told.contains(id));
         line.jobs = jobs;
         line
     }
 
-    fn look_of(&self, id: JobId, job: &JobEntry) -> JobLook {
-        let running = self.core.job(id).map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
-        let (records, totals) = (&job.records, &job.records.sums.totals);
-        let tasks = [records.maps_succeeded, running[0], job.output.reduces_done, running[1]];
-        let read = totals.map_bytes_in.saturating_add(job.input.bytes_in_flight);
-        let incidents = job.incidents.omitted + job.incidents.latest.len() as u64;
-        (job.shown_state(), tasks, [read, totals.shuffle_bytes, totals.records_out, incidents])
-    }
-
     /// Adds new jobs to the cursor. Returns those of them that had ended before the first read.
-    fn newly_seen(&self, now: Time, cursor: &mut FeedCursor) -> Vec<JobStatus> {
-        let first = cursor.next_job == 0;
+    fn newly_seen(&mut self, now: Time, queries: Queries<'_>) -> Vec<JobStatus> {
+        let first = self.next_job == 0;
         let mut ended = Vec::new();
-        for (id, job) in self.jobs.range(JobId(cursor.next_job)..) {
+        for (id, job) in queries.jobs.entries.range(JobId(self.next_job)..) {
             let past = job.times.ended.is_some_and(|ended| RECENTLY <= now.since(ended));
             if first && past && job.shown_state().ended() {
                 ended.push(*id);
             } else {
-                cursor.open.insert(*id, JobCursor::default());
+                self.open.insert(*id, JobCursor::default());
             }
-            cursor.next_job = id.0 + 1;
+            self.next_job = id.0 + 1;
         }
-        let ended = ended.iter().filter_map(|id| self.followed_status_without_parts(now, *id));
+        let ended = ended.iter().filter_map(|id| queries.followed_status_without_parts(now, *id));
         // Jobs of earlier masters, for which no later line follows.
-        let past = self.register.past_jobs().filter(|_| first);
+        let past = queries.jobs.register.past_jobs().filter(|_| first);
         let mut ended: Vec<_> = past.cloned().chain(ended).collect();
         ended.drain(..ended.len().saturating_sub(ENDED_AT_FIRST_MAX));
-        cursor.next_job = cursor.next_job.max(1);
+        self.next_job = self.next_job.max(1);
         ended
     }
+}
+
+fn look_of(id: JobId, job: &JobEntry, core: &Core) -> JobLook {
+    let running = core.job(id).map_or([0; 2], |job| [job.maps.running, job.reduces.running]);
+    let (records, totals) = (&job.records, &job.records.sums.totals);
+    let tasks = [records.maps_succeeded, running[0], job.output.reduces_done, running[1]];
+    let read = totals.map_bytes_in.saturating_add(job.input.bytes_in_flight);
+    let incidents = job.incidents.omitted + job.incidents.latest.len() as u64;
+    (job.shown_state(), tasks, [read, totals.shuffle_bytes, totals.records_out, incidents])
 }
 
 /// Adds the workers that have joined, changed or gone since they were last reported.

@@ -8,22 +8,30 @@ use super::super::translate;
 use super::MasterState;
 use super::attempts::EndedAttempt;
 use super::bad_records;
-use super::workers::shift;
+use super::fleet::shift;
+use super::quotas::hold_to_quota;
 use crate::api::FetchRecord;
 use crate::journal::Encoded;
-use gristmill_scheduler::event::Event;
+use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
-use gristmill_worker::protocol::{FailureClass, FetchedOutput, Heartbeat, WorkerFrame};
+use gristmill_worker::input::FileStamp;
+use gristmill_worker::protocol::{
+    DiskRoom, FailureClass, FetchedOutput, HandOver, Heartbeat, MasterFrame, Part, WorkerFrame,
+};
 use gristmill_worker::sanitize;
+use gristmill_worker::segment::OutputFingerprint;
 use std::collections::BTreeSet;
 
 /// Run time after which an attempt's progress is first reported. It is reported again each time the run time has grown
 /// by one part in [`PROGRESS_PARTS`].
 const PROGRESS_FIRST: Span = Span::milliseconds(200);
 const PROGRESS_PARTS: u64 = 4;
+
+/// Message for an attempt that succeeded just before it was stopped.
+const OTHER_COUNTS: &str = "another attempt of its task ended before it";
 
 /// A failed transfer, as reported by its home.
 struct FailedFetch {
@@ -37,7 +45,7 @@ struct FailedFetch {
 impl MasterState {
     /// Notes a sign of life of a worker, and writes down frames that count.
     fn hear(&mut self, now: Time, from: WorkerId, frame: &mut WorkerFrame) {
-        let Some(worker) = self.workers.get_mut(&from) else { return };
+        let Some(worker) = self.fleet.get_mut(from) else { return };
         worker.last_heard = now;
         if std::mem::take(&mut worker.silent) {
             self.events.push(Event::WorkerSilent { worker: from, silent: false });
@@ -51,11 +59,11 @@ impl MasterState {
 
     /// Handles a frame of a worker.
     pub(crate) fn frame(&mut self, now: Time, from: WorkerId, mut frame: WorkerFrame) {
-        if !holds(Rule::LostWorkersAreFenced) && !self.workers.contains_key(&from) {
-            return self.heed_given_up(now, from, frame);
+        if !holds(Rule::LostWorkersAreFenced) && !self.fleet.workers.contains_key(&from) {
+            return self.heed_lost(now, from, frame);
         }
         self.hear(now, from, &mut frame);
-        let Some(worker) = self.workers.get_mut(&from) else { return };
+        let Some(worker) = self.fleet.get_mut(from) else { return };
         let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
         match frame {
             WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}
@@ -119,7 +127,7 @@ impl MasterState {
     }
 
     /// Handles a frame of a lost worker like a master without a fence would.
-    fn heed_given_up(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
+    fn heed_lost(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
         if let WorkerFrame::PartFinished { attempt, part, stamp, report } = frame {
             self.part_reported(now, EndedAttempt { attempt, worker: from, report }, part, stamp);
         }
@@ -127,7 +135,7 @@ impl MasterState {
 
     /// Stores output of user code.
     fn logged(&mut self, from: WorkerId, attempt: Option<AttemptId>, bytes: &[u8]) {
-        let Some(worker) = self.workers.get(&from) else { return };
+        let Some(worker) = self.fleet.get(from) else { return };
         if attempt.is_some_and(|attempt| !worker.running.contains_key(&attempt)) {
             return;
         }
@@ -138,15 +146,11 @@ impl MasterState {
         };
         // The jobs are sorted.
         jobs.dedup();
-        for job in jobs {
-            if let Some(job) = self.jobs.get_mut(&job) {
-                job.logs.add(attempt, from, bytes);
-            }
-        }
+        self.jobs.add_log(&jobs, from, attempt, bytes);
     }
 
     fn heartbeat(&mut self, now: Time, from: WorkerId, mut heartbeat: Heartbeat) {
-        let Some(worker) = self.workers.get_mut(&from) else { return };
+        let Some(worker) = self.fleet.get_mut(from) else { return };
         heartbeat.running.retain(|progress| worker.running.contains_key(&progress.attempt));
         heartbeat.running.shrink_to_fit();
         let rates = std::mem::take(&mut heartbeat.fetches);
@@ -164,11 +168,11 @@ impl MasterState {
         let jobs: BTreeSet<JobId> = heartbeat.running.iter().map(|p| p.attempt.task.job).collect();
         worker.heartbeat = heartbeat;
         for (attempt, before, bytes) in moved {
-            self.read_in_flight(attempt, before, bytes);
+            self.jobs.read_in_flight(attempt, before, bytes);
             self.progressed(now, attempt, bytes);
         }
         for job in jobs {
-            if let Some(job) = self.jobs.get_mut(&job) {
+            if let Some(job) = self.jobs.get_mut(job) {
                 job.touch();
             }
         }
@@ -210,7 +214,7 @@ impl MasterState {
             return;
         }
         let at_home = partitions.iter().filter(|&&partition| self.core.is_home(home, job, partition)).count();
-        if let Some(entry) = self.jobs.get_mut(&job) {
+        if let Some(entry) = self.jobs.get_mut(job) {
             let sum = &mut entry.records.sums.totals.shuffle_bytes;
             *sum = sum.saturating_add(bytes);
             entry.records.sums.totals.shuffle_segments += at_home as u64;
@@ -238,13 +242,159 @@ impl MasterState {
             return;
         }
         let (job, message) = (map.task.job, sanitize::message(&message));
-        if let Some(entry) = self.jobs.get_mut(&job) {
+        if let Some(entry) = self.jobs.get_mut(job) {
             entry.incident(now, &format!("{home} could not fetch {map} from {holder}: {message}"));
             entry.failures.note(map.task, Some(class), message);
             entry.touch();
         }
         let class = translate::failure(class);
         self.events.push(Event::FetchFailed { job, home, map, class });
+    }
+
+    /// Enters the room that a worker has for spill files. If this makes its disks full, or no longer full, the core and
+    /// the users are notified.
+    pub(super) fn notice_disk_room(&mut self, now: Time, worker: WorkerId, room: DiskRoom) {
+        let (free, reserve) = (Bytes(room.free_bytes), Bytes(room.reserve_bytes));
+        if !self.fleet.accept_room(now, worker, || self.core.room_matters(worker, free, reserve)) {
+            return;
+        }
+        self.events.push(Event::WorkerDiskRoom { worker, free, reserve });
+        let text = match self.core.disk_full(worker) {
+            true => format!("{worker} has room on its spill disks again: {free} are free"),
+            false => format!(
+                "the spill disks of {worker} are full: {free} are free, and {reserve} are to stay free (--disk-reserve); it \
+                 gets no new tasks until there is room, if others have some"
+            ),
+        };
+        tracing::warn!("{text}");
+        self.jobs.incident_in_all(now, &text);
+    }
+
+    /// Notes that an attempt no longer runs on this worker. Returns true if it did.
+    pub(super) fn stopped_there(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
+        let bytes = self.fleet.get_mut(worker).and_then(|worker| worker.running.remove(&attempt));
+        let Some(bytes) = bytes else { return false };
+        self.jobs.read_in_flight(attempt, bytes, 0);
+        true
+    }
+}
+
+/// Attempts that ended, came back or were suspended.
+impl MasterState {
+    /// Enters that a map attempt has produced its output.
+    fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: OutputFingerprint) {
+        let attempt = ended.attempt;
+        if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
+            return self.refuse_result(now, ended, "a map output");
+        }
+        let live = self.jobs.get(attempt.task.job).is_some_and(|job| !job.state.ended());
+        if live && self.core.is_dying(attempt) {
+            // It may have ended before the kill order arrived, or have lost that order with its connection.
+            self.fleet.queue(ended.worker, &MasterFrame::Kill { attempt });
+            return self.attempt_failed(now, ended, FailureClass::Cancelled, OTHER_COUNTS);
+        }
+        if let Some(reason) = self.too_many_bad_records(&mut ended) {
+            return self.attempt_failed(now, ended, FailureClass::Input, &reason);
+        }
+        let (output_bytes, took) = (Bytes(ended.report.bytes_out), ended.slot_time());
+        let (offset, same_host) = self.clock_and_place(&ended);
+        if let Some(job) = self.jobs.get_mut(attempt.task.job) {
+            job.map_finished(now, ended, offset, same_host);
+        }
+        let print = Some(translate::print(print));
+        self.events.push(Event::MapFinished { attempt, output_bytes, took, print });
+        self.events.extend(hold_to_quota(&mut self.jobs, attempt.task.job));
+    }
+
+    /// Enters that an attempt has built its part.
+    fn part_reported(&mut self, now: Time, mut ended: EndedAttempt, part: Part, stamp: FileStamp) {
+        let attempt = ended.attempt;
+        if !self.publishes(attempt) {
+            return self.refuse_result(now, ended, "a part");
+        }
+        if let Some(reason) = self.too_many_bad_records(&mut ended) {
+            return self.attempt_failed(now, ended, FailureClass::Input, &reason);
+        }
+        let (output_bytes, took) = (Bytes(part.all_bytes()), ended.slot_time());
+        let event = match attempt.task.kind {
+            TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print: None },
+            TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
+        };
+        let (offset, same_host) = self.clock_and_place(&ended);
+        if let Some(job) = self.jobs.get_mut(attempt.task.job) {
+            job.part_finished(now, ended, (part, stamp), offset, same_host);
+        }
+        self.events.push(event);
+        self.events.extend(hold_to_quota(&mut self.jobs, attempt.task.job));
+    }
+
+    fn suspended(&mut self, now: Time, attempt: AttemptId) {
+        self.events.push(Event::AttemptSuspended { attempt });
+        if let Some(job) = self.jobs.get_mut(attempt.task.job) {
+            job.records.suspended(attempt, now);
+            job.touch();
+        }
+    }
+
+    fn too_many_bad_records(&mut self, ended: &mut EndedAttempt) -> Option<String> {
+        self.jobs.get_mut(ended.attempt.task.job)?.too_many_bad_records(ended)
+    }
+
+    /// True if an attempt builds a part: a reduce, or a map of a job without reduces.
+    fn publishes(&self, attempt: AttemptId) -> bool {
+        let job = self.jobs.get(attempt.task.job);
+        attempt.task.kind == TaskKind::Reduce || job.is_some_and(|job| job.submission.reduces == 0)
+    }
+
+    /// Fails an attempt that ended with a result that its kind does not produce.
+    fn refuse_result(&mut self, now: Time, ended: EndedAttempt, what: &str) {
+        let message = format!("its worker reported {what}, which such an attempt does not make");
+        self.attempt_failed(now, ended, FailureClass::Worker, &message);
+    }
+
+    /// Clock offset of the worker of an attempt, and true if that worker runs on the host of the job's submitter.
+    fn clock_and_place(&self, ended: &EndedAttempt) -> (i64, bool) {
+        let job = self.jobs.get(ended.attempt.task.job);
+        let submitter = job.and_then(|job| job.submission.submitter.as_ref());
+        let worker = self.fleet.get(ended.worker);
+        let same_host = matches!((submitter, worker), (Some(a), Some(b)) if a.host == b.endpoint.host);
+        (self.fleet.clock_offset(ended.worker), same_host)
+    }
+
+    fn attempt_failed(&mut self, now: Time, mut ended: EndedAttempt, class: FailureClass, message: &str) {
+        if class == FailureClass::Input {
+            // This names the record that exceeds the maximum.
+            self.too_many_bad_records(&mut ended);
+        }
+        let attempt = ended.attempt;
+        let offset = self.fleet.clock_offset(ended.worker);
+        self.events.push(Event::AttemptFailed { attempt, class: translate::failure(class) });
+        let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };
+        if job.attempt_failed(now, ended, (class, &sanitize::message(message)), offset) {
+            let job = attempt.task.job;
+            self.events.push(Event::JobFailed { job, cause: External::OutputUnavailable });
+        }
+    }
+
+    /// Enters that a suspended attempt has ended and another can continue from its state.
+    fn handed_over(&mut self, now: Time, ended: EndedAttempt, state: HandOver) {
+        let EndedAttempt { attempt, worker: from, report } = ended;
+        self.events.push(Event::AttemptHandedOver { attempt });
+        let offset = self.fleet.clock_offset(from);
+        let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };
+        job.records.handed_over(attempt, now, report, offset);
+        if !job.state.ended() {
+            job.handed_over.keep(attempt, from, state);
+        }
+        job.touch();
+    }
+
+    /// Enters that a queued attempt came back before it started.
+    fn returned(&mut self, now: Time, attempt: AttemptId) {
+        self.events.push(Event::AttemptReturned { attempt });
+        let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };
+        job.records.counts.returned += 1;
+        job.records.returned(attempt, now);
     }
 }
 

@@ -2,11 +2,8 @@
 //!
 //! Their output stays on their workers. The core decides which attempt continues which.
 
-use super::MasterState;
-use super::attempts::EndedAttempt;
-use gristmill_scheduler::event::Event;
+use super::fleet::Fleet;
 use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
-use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{Continuation, HandOver};
 use std::collections::BTreeMap;
 
@@ -27,26 +24,16 @@ impl HandedOver {
     pub(super) fn done(&mut self, task: TaskId) {
         self.by_task.remove(&task);
     }
-}
 
-impl MasterState {
-    /// Enters that a suspended attempt has ended and another can continue from its state.
-    pub(super) fn handed_over(&mut self, now: Time, ended: EndedAttempt, state: HandOver) {
-        let EndedAttempt { attempt, worker: from, report } = ended;
-        self.events.push(Event::AttemptHandedOver { attempt });
-        let offset = self.clock_offset(from);
-        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
-        job.records.handed_over(attempt, now, report, offset);
-        if !job.state.ended() {
-            job.handed_over.by_task.insert(attempt.task, (attempt, from, state));
-        }
-        job.touch();
+    /// Keeps the state of an attempt whose output is on this worker.
+    pub(super) fn keep(&mut self, attempt: AttemptId, holder: WorkerId, state: HandOver) {
+        self.by_task.insert(attempt.task, (attempt, holder, state));
     }
 
     /// State from which an attempt that continues this one starts; `None` if it is lost.
-    pub(super) fn continuation(&self, of: AttemptId) -> Option<Continuation> {
-        let (attempt, holder, state) = self.jobs.get(&of.task.job)?.handed_over.by_task.get(&of.task)?;
-        let endpoint = self.workers.get(holder)?.endpoint.clone();
+    pub(super) fn continuation(&self, of: AttemptId, fleet: &Fleet) -> Option<Continuation> {
+        let (attempt, holder, state) = self.by_task.get(&of.task)?;
+        let endpoint = fleet.get(*holder)?.endpoint.clone();
         (*attempt == of).then(|| Continuation { attempt: of, endpoint, state: state.clone() })
     }
 }

@@ -188,6 +188,11 @@ impl JobEntry {
         self.submission.attached && done && !*self.output.closed.borrow()
     }
 
+    /// True if its client is not lost and has not closed the output.
+    pub(super) fn is_attended(&self) -> bool {
+        self.followers.client && !*self.output.closed.borrow()
+    }
+
     /// State reported to clients. A job succeeds only when its output is published.
     pub(super) fn shown_state(&self) -> JobState {
         if self.end_is_kept_back {

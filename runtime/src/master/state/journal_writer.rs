@@ -3,12 +3,12 @@
 
 use super::super::input::Ending;
 use super::super::recovery::{RecoveryJournal, RecoveryNote};
-use super::MasterState;
-use super::promises::Promised;
+use super::promises::{Promised, Promises};
 use crate::journal::{Encoded, Journal, JournalRecord};
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::Event;
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ const UNWRITTEN_BYTES_MAX: usize = 64 << 20;
 const MEND_PAUSE: Span = Span::milliseconds(500);
 
 /// The journals of a master, if it keeps any.
-pub(super) struct JournalWriter {
+pub(crate) struct JournalWriter {
     journal: Option<Journal>,
     /// Recovery file, from which the next master of the state directory recovers.
     recovery: Option<RecoveryJournal>,
@@ -37,6 +37,8 @@ pub(super) struct JournalWriter {
     due: Option<Time>,
     /// Error that ended the journal, until it is reported.
     failure: Option<io::Error>,
+    /// Guarantees that wait for lines to be written.
+    promises: Promises,
 }
 
 /// Positions in the recovery lines, counted from the first line ever written.
@@ -99,6 +101,7 @@ impl JournalWriter {
             gone: None,
             due: None,
             failure: None,
+            promises: Promises::default(),
         }
     }
 
@@ -118,7 +121,7 @@ impl JournalWriter {
     }
 
     /// Also writes to this recovery file from now on.
-    pub(super) fn come_back_from(&mut self, recovery: RecoveryJournal) {
+    pub(crate) fn come_back_from(&mut self, recovery: RecoveryJournal) {
         self.recovery = Some(recovery);
     }
 
@@ -160,22 +163,22 @@ impl JournalWriter {
     }
 
     /// Also writes to this journal from now on.
-    pub(super) fn write_also(&mut self, journal: Journal) {
+    pub(crate) fn write_also(&mut self, journal: Journal) {
         self.journal = Some(journal);
     }
 
     /// True if a master can recover from what is written.
-    pub(super) fn is_recoverable(&self) -> bool {
+    pub(crate) fn is_recoverable(&self) -> bool {
         self.recovery.is_some()
     }
 
     /// Reason why no new guarantee can be given, if there is one.
-    pub(super) fn trouble(&self) -> Option<&str> {
+    pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_ref().map(|trouble| trouble.words.as_str()).or(self.gone.as_deref())
     }
 
     /// Checks if the state directory, or the file in it, was removed under this master.
-    pub(super) fn look_for_file(&mut self) {
+    pub(crate) fn look_for_file(&mut self) {
         let lacking = self.recovery.as_ref().filter(|recovery| !recovery.is_there());
         let words = lacking.map(|recovery| {
             format!(
@@ -192,7 +195,7 @@ impl JournalWriter {
 
     /// Returns the position behind all entered lines, for a guarantee that depends on them. With `sync`, the guarantee
     /// also depends on their sync to disk.
-    pub(super) fn promise(&mut self, sync: bool) -> Promised {
+    pub(crate) fn promise(&mut self, sync: bool) -> Promised {
         let at = self.lines.appended;
         if sync && self.recovery.is_some() {
             self.lines.wanted = self.lines.wanted.max(at);
@@ -201,14 +204,48 @@ impl JournalWriter {
     }
 
     /// True if the lines that a guarantee depends on are written, or synced if it asks for that.
-    pub(super) fn stands(&self, promised: Promised) -> bool {
+    pub(crate) fn stands(&self, promised: Promised) -> bool {
         let reached = if promised.sync { self.lines.synced } else { self.lines.written };
         self.recovery.is_none() || promised.at <= reached
     }
 
+    /// Delays the report of a job's end until it is written down. Returns true if it has to wait.
+    pub(super) fn keeps_back_end(&mut self, id: JobId, sync: bool) -> bool {
+        let promised = self.promise(sync);
+        let waits = !self.stands(promised);
+        if waits {
+            self.promises.wait_for_end(promised, id);
+        }
+        waits
+    }
+
+    /// Delays a permit to commit until it is written down. Returns true if it has to wait.
+    pub(super) fn keeps_back_permit(&mut self, attempt: AttemptId, worker: WorkerId, sync: bool) -> bool {
+        // Frames queued now are sent after this instant is written down.
+        let waits = sync && self.is_recoverable();
+        if waits {
+            let promised = self.promise(sync);
+            self.promises.wait_for_permit(promised, attempt, worker);
+        }
+        waits
+    }
+
+    /// Drops the waiting permits of a worker that lost its route to this master: it asks for them again.
+    pub(super) fn forget_permits(&mut self, worker: WorkerId) {
+        self.promises.forget_permits(worker);
+    }
+
+    /// Returns the permits and the ends of jobs that need not wait any more.
+    pub(super) fn take_promised(&mut self) -> (Vec<(AttemptId, WorkerId)>, Vec<JobId>) {
+        let mut promises = std::mem::take(&mut self.promises);
+        let taken = promises.take(|promised| self.stands(promised));
+        self.promises = promises;
+        taken
+    }
+
     /// Returns lines to be synced if a guarantee waits for them and no sync is running. Lines written meanwhile are
     /// synced together the next time.
-    pub(super) fn sync_order(&mut self) -> Option<SyncOrder> {
+    pub(crate) fn sync_order(&mut self) -> Option<SyncOrder> {
         let recovery = self.recovery.as_ref()?;
         let lines = &mut self.lines;
         let wanted = lines.synced < lines.wanted.min(lines.written);
@@ -222,7 +259,7 @@ impl JournalWriter {
     }
 
     /// Enters the result of a sync.
-    pub(super) fn synced(&mut self, synced: Synced) {
+    pub(crate) fn synced(&mut self, synced: Synced) {
         if synced.number != self.lines.file {
             // That file has been replaced, and all of its content is on disk.
             return;
@@ -286,7 +323,13 @@ impl JournalWriter {
         self.trouble = None;
     }
 
-    fn instant(&mut self, now: Time, facts: &[Event], orders: &[Command], shuffle: Option<&ShuffleOrder>) {
+    pub(super) fn instant(
+        &mut self,
+        now: Time,
+        facts: &[Event],
+        orders: &[Command],
+        shuffle: Option<&ShuffleOrder>,
+    ) {
         self.write(|journal| journal.instant(now, facts, orders, shuffle));
         // The binary note takes a quarter of the bytes of JSON, and there are as many of these notes as tasks.
         self.keep(|| RecoveryNote::Instant {
@@ -314,56 +357,46 @@ impl JournalWriter {
         }
     }
 
-    pub(super) fn due(&self) -> Option<Time> {
-        self.due
-    }
-}
-
-impl MasterState {
-    /// Writes the facts of this instant and the orders of the core. `lanes` is the core's count of changes to the
-    /// shuffle order before them.
-    pub(super) fn write_down(&mut self, now: Time, lanes: u64) {
-        let changed = lanes != self.core.shuffle_revision();
-        let shuffle = changed.then(|| self.core.shuffle_order());
-        self.journal.instant(now, &self.events, &self.commands, shuffle);
-    }
-
-    /// Flushes lines whose time has come. Reports a journal that failed and recovery lines that cannot be written.
-    pub(super) fn flush_journal(&mut self, now: Time) {
-        self.journal.flush(now);
-        if let Some(trouble) = self.journal.trouble.as_mut().filter(|trouble| !trouble.told) {
+    /// Flushes lines whose time has come. Returns what live jobs are to know: recovery lines that cannot be written, and
+    /// a journal that failed.
+    #[must_use]
+    pub(super) fn flush_due(&mut self, now: Time) -> Vec<String> {
+        self.flush(now);
+        let mut incidents = Vec::new();
+        if let Some(trouble) = self.trouble.as_mut().filter(|trouble| !trouble.told) {
             trouble.told = true;
             let words = trouble.words.clone();
             tracing::error!(
                 reason = words,
                 "nothing new is promised until what is needed to come back can be written"
             );
-            for job in self.jobs.values_mut().filter(|job| !job.state.ended()) {
-                job.incident(now, &format!("the master promises nothing new for now: {words}"));
-                job.touch();
-            }
+            incidents.push(format!("the master promises nothing new for now: {words}"));
         }
-        let Some(error) = self.journal.failure.take() else { return };
-        tracing::warn!(%error, "the journal cannot be written and is given up: it ends here");
-        for job in self.jobs.values_mut().filter(|job| !job.state.ended()) {
-            job.incident(now, &format!("the master's journal cannot be written and is given up: {error}"));
-            job.touch();
+        if let Some(error) = self.failure.take() {
+            tracing::warn!(%error, "the journal cannot be written and is given up: it ends here");
+            incidents.push(format!("the master's journal cannot be written and is given up: {error}"));
         }
+        incidents
     }
 
     /// Ends the journal with the master, unless the next master is to continue it.
-    pub(crate) fn end_journal(&mut self, ending: Ending) {
+    pub(crate) fn end(&mut self, ending: Ending) {
         match ending {
-            Ending::Abandons => self.journal.note(|| JournalRecord::End),
-            Ending::Keeps => self.journal.note_for_people(&JournalRecord::End),
+            Ending::Abandons => self.note(|| JournalRecord::End),
+            Ending::Keeps => self.note_for_people(&JournalRecord::End),
         }
-        if !self.journal.write_out() && ending == Ending::Abandons {
+        if !self.write_out() && ending == Ending::Abandons {
             tracing::warn!(
                 "the end of this master could not be written down: the next one goes on with its jobs"
             );
         }
-        self.journal.write(Journal::flush);
-        self.flush_journal(Time::ZERO);
+        self.write(Journal::flush);
+        // No job is left that could show these.
+        drop(self.flush_due(Time::ZERO));
+    }
+
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
     }
 }
 

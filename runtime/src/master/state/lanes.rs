@@ -2,9 +2,9 @@
 //! and only if the order has content.
 
 use super::super::translate;
-use super::MasterState;
-use gristmill_scheduler::core::ShuffleOrder;
-use gristmill_scheduler::ids::{JobId, WorkerId};
+use super::fleet::{Fleet, WorkerEntry};
+use gristmill_scheduler::core::{Core, ShuffleOrder};
+use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::protocol::{LaneOrder, MasterFrame};
 
@@ -44,7 +44,7 @@ impl LaneBroadcast {
     }
 
     /// Schedules a broadcast as soon as the next order may be sent.
-    pub(super) fn broadcast_soon(&mut self, now: Time) {
+    fn broadcast_soon(&mut self, now: Time) {
         if self.due.is_none() {
             self.due = Some(self.not_before.max(now));
         }
@@ -53,37 +53,35 @@ impl LaneBroadcast {
     pub(super) fn due(&self) -> Option<Time> {
         self.due
     }
-}
 
-impl MasterState {
     /// Checks the current order after the core has planned.
-    pub(super) fn notice_lane_order(&mut self, now: Time) {
-        let seen = self.core.shuffle_revision();
-        if self.outgoing.lanes.seen == seen {
+    pub(super) fn notice(&mut self, now: Time, core: &Core) {
+        let seen = core.shuffle_revision();
+        if self.seen == seen {
             return;
         }
-        self.outgoing.lanes.seen = seen;
-        if self.outgoing.lanes.change(self.core.shuffle_order()) {
-            self.outgoing.lanes.broadcast_soon(now);
+        self.seen = seen;
+        if self.change(core.shuffle_order()) {
+            self.broadcast_soon(now);
         }
     }
 
     /// Notes that a worker gathers a job's data from now on, and must know the current order.
-    pub(super) fn gathers(&mut self, now: Time, worker: WorkerId, job: JobId) {
-        let Some(entry) = self.workers.get_mut(&worker) else { return };
-        if entry.gathers.insert(job) && entry.lanes_revision_sent != self.outgoing.lanes.revision {
-            self.outgoing.lanes.broadcast_soon(now);
+    pub(super) fn gathers(&mut self, now: Time, job: JobId, entry: Option<&mut WorkerEntry>) {
+        let Some(entry) = entry else { return };
+        if entry.gathers.insert(job) && entry.lanes_revision_sent != self.revision {
+            self.broadcast_soon(now);
         }
     }
 
     /// Sends the order to the workers that need it, if its time has come.
-    pub(super) fn broadcast_lanes(&mut self, now: Time) {
-        if self.outgoing.lanes.due.is_none_or(|due| now < due) {
+    pub(super) fn broadcast(&mut self, now: Time, fleet: &mut Fleet) {
+        if self.due.is_none_or(|due| now < due) {
             return;
         }
-        self.outgoing.lanes.due = None;
-        let revision = self.outgoing.lanes.revision;
-        let behind: Vec<_> = self
+        self.due = None;
+        let revision = self.revision;
+        let behind: Vec<_> = fleet
             .workers
             .iter_mut()
             .filter(|(_, worker)| !worker.gathers.is_empty() && worker.lanes_revision_sent != revision)
@@ -95,10 +93,10 @@ impl MasterState {
         if behind.is_empty() {
             return;
         }
-        self.outgoing.lanes.not_before = now + PAUSE;
-        let frame = MasterFrame::Lanes(self.outgoing.lanes.order.clone());
+        self.not_before = now + PAUSE;
+        let frame = MasterFrame::Lanes(self.order.clone());
         for worker in behind {
-            self.queue(worker, &frame);
+            fleet.queue(worker, &frame);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Loss of a worker: attempts that ran there, the culprit, and the notices to its jobs.
 
-use super::MasterState;
-use super::workers::WorkerEntry;
+use super::fleet::WorkerEntry;
+use super::job::JobEntry;
 use crate::api::{FailureCode, JobFailure, WorkerEnded};
 use crate::exit;
-use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::sanitize::message as sanitize;
@@ -17,7 +17,7 @@ const MEMORY_DEATHS_MAX: u32 = 3;
 
 /// Evidence that a worker is gone.
 #[derive(Clone, Copy)]
-enum WorkerEnd<'a> {
+pub(super) enum WorkerEnd<'a> {
     /// It said goodbye.
     Left,
     /// No sign of life arrived for this long.
@@ -63,100 +63,32 @@ impl fmt::Display for WorkerEnd<'_> {
 }
 
 /// Circumstances of the loss of a worker.
-struct Loss {
+pub(super) struct Loss {
     worker: WorkerId,
     /// Description in words.
     how: String,
     /// True if its process was ended for lack of memory, by the kernel or by itself.
-    out_of_memory: bool,
+    pub(super) out_of_memory: bool,
     /// Attempts that it had started and not reported.
     begun: BTreeSet<AttemptId>,
     /// The one of `begun` whose user code ended the process, if known.
-    culprit: Option<AttemptId>,
+    pub(super) culprit: Option<AttemptId>,
     /// Last output of user code.
     last_words: String,
     /// Reason reported for the attempts it had started.
     reason: String,
 }
 
-impl MasterState {
-    /// Enters that a worker's connection is gone. `end` describes how its process ended, if its starter reported that.
-    pub(crate) fn lost(&mut self, now: Time, worker: WorkerId, end: Option<&WorkerEnded>) {
-        self.lose(now, worker, end.map_or(WorkerEnd::Closed, WorkerEnd::Process));
-    }
-
-    /// Enters that a worker has said goodbye.
-    pub(crate) fn left(&mut self, now: Time, worker: WorkerId) {
-        self.lose(now, worker, WorkerEnd::Left);
-    }
-
-    /// Enters that a worker was silent for too long.
-    pub(crate) fn fell_silent(&mut self, now: Time, worker: WorkerId) {
-        let Some(silent) = self.workers.get(&worker) else { return };
-        let silence = now.since(silent.last_heard);
-        self.fleet.given_up.add(now, worker, &silent.hello);
-        self.lose(now, worker, WorkerEnd::Silent(silence));
-    }
-
-    fn lose(&mut self, now: Time, worker: WorkerId, end: WorkerEnd<'_>) {
-        let Some(gone) = self.workers.remove(&worker) else { return };
-        self.fleet.slots -= gone.hello.slots.total();
-        self.fleet.processes.remove(&(gone.hello.pid, worker));
-        self.fleet.draining.remove(&worker);
-        for (&attempt, &bytes) in &gone.running {
-            self.read_in_flight(attempt, bytes, 0);
-        }
-        let loss = self.investigate(worker, &gone, end);
-        for &attempt in gone.running.keys() {
-            self.lost_attempt(now, attempt, &loss);
-        }
-        let live = |job: &&JobId| self.jobs.get(job).is_some_and(|job| !job.state.ended());
-        let mut concerned: BTreeSet<JobId> = gone.jobs_known.iter().filter(live).copied().collect();
-        concerned.extend(gone.running.keys().map(|attempt| attempt.task.job));
-        for job in concerned {
-            self.report_loss(now, job, &gone, &loss);
-        }
-        if loss.out_of_memory {
-            self.ran_out_of_memory(&gone, &loss);
-        }
-        for job in self.jobs.values_mut() {
-            job.handed_over.lose(worker);
-        }
-        self.events.push(Event::WorkerLost { worker, culprit: loss.culprit.into_iter().collect() });
-        self.learn_network();
-    }
-
-    /// Enters that memory ran out on a worker. The attempts that ran there run alone from now on. If only one task ran,
-    /// its job is kept apart from other jobs near the memory limit, and fails before it has taken down all workers.
-    fn ran_out_of_memory(&mut self, gone: &WorkerEntry, loss: &Loss) {
-        let awake = loss.begun.iter().filter(|attempt| !gone.suspended.contains(attempt));
-        let attempts: Vec<AttemptId> = awake.copied().collect();
-        self.events.push(Event::MemoryRanOut { attempts: attempts.clone() });
-        let [attempt] = attempts[..] else { return };
-        let job = attempt.task.job;
-        let Some(entry) = self.jobs.get_mut(&job).filter(|entry| !entry.state.ended()) else { return };
-        entry.failures.memory_deaths += 1;
-        if entry.failures.memory_deaths < MEMORY_DEATHS_MAX
-            || entry.failures.of_job.is_some()
-            || entry.output.closing.is_some()
-        {
-            return;
-        }
-        entry.failures.of_job = Some(JobFailure {
-            code: FailureCode::Memory,
-            message: format!("memory ran out on {MEMORY_DEATHS_MAX} workers while they ran its tasks"),
-            detail: Some(format!("{}, the last of them: {}", loss.worker, loss.reason)),
-        });
-        self.events.push(Event::JobFailed { job, cause: External::LimitPassed });
-    }
-
-    fn investigate(&self, worker: WorkerId, gone: &WorkerEntry, end: WorkerEnd<'_>) -> Loss {
+impl Loss {
+    /// Finds out what is lost with a worker, and if one of its attempts is to blame.
+    pub(super) fn investigate(worker: WorkerId, gone: &WorkerEntry, end: WorkerEnd<'_>, core: &Core) -> Self {
         let (how, end) = (end.to_string(), end.process());
+        let is_queued = |attempt| core.attempt(attempt).is_some_and(|attempt| attempt.queued);
         let unreported = gone.running.keys().copied();
         let known = end.map(|end| &end.begun).filter(|begun| !begun.is_empty());
         let begun: BTreeSet<AttemptId> = match known {
             Some(begun) => unreported.filter(|attempt| begun.contains(attempt)).collect(),
-            None => unreported.filter(|&attempt| !self.is_queued(attempt)).collect(),
+            None => unreported.filter(|&attempt| !is_queued(attempt)).collect(),
         };
         // The thread that failed knew its attempt, if it was a slot's thread.
         let named = end.and_then(|end| end.culprit).filter(|culprit| gone.running.contains_key(culprit));
@@ -176,32 +108,59 @@ impl MasterState {
         let reason = format!("its process was {how}{words}");
         let culprit = named.or(alone.filter(|_| certain)).filter(|_| by_itself);
         let out_of_memory = end.is_some_and(|end| end.out_of_memory);
-        Loss { worker, how, out_of_memory, begun, culprit, last_words, reason }
+        Self { worker, how, out_of_memory, begun, culprit, last_words, reason }
     }
 
-    fn lost_attempt(&mut self, now: Time, attempt: AttemptId, loss: &Loss) {
-        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+    /// Enters an attempt that was lost with the worker.
+    pub(super) fn enter_attempt(&self, now: Time, attempt: AttemptId, job: &mut JobEntry) {
         job.records.lost(attempt, now);
-        if !loss.begun.contains(&attempt) {
+        if !self.begun.contains(&attempt) {
             job.records.counts.returned += 1;
             return;
         }
-        let worker = loss.worker;
-        job.failures.note(attempt.task, None, format!("{attempt} on {worker}: {}", loss.reason));
-        if loss.culprit == Some(attempt) {
+        let worker = self.worker;
+        job.failures.note(attempt.task, None, format!("{attempt} on {worker}: {}", self.reason));
+        if self.culprit == Some(attempt) {
             job.records.counts.failed_user += 1;
-            job.logs.add(Some(attempt), worker, loss.last_words.as_bytes());
+            job.logs.add(Some(attempt), worker, self.last_words.as_bytes());
         } else {
             job.records.counts.lost += 1;
         }
     }
 
-    fn report_loss(&mut self, now: Time, job: JobId, gone: &WorkerEntry, loss: &Loss) {
-        let Loss { worker, how, begun, .. } = loss;
-        let held = self.core.outputs_at(job, *worker);
-        let Some(entry) = self.jobs.get_mut(&job) else { return };
+    /// Attempts that were running when memory ran out.
+    pub(super) fn awake(&self, gone: &WorkerEntry) -> Vec<AttemptId> {
+        self.begun.iter().filter(|attempt| !gone.suspended.contains(attempt)).copied().collect()
+    }
+
+    /// Counts a death for lack of memory while only a task of this job ran. Returns true if the job fails with it.
+    pub(super) fn count_memory_death(&self, entry: &mut JobEntry) -> bool {
+        entry.failures.memory_deaths += 1;
+        if entry.failures.memory_deaths < MEMORY_DEATHS_MAX
+            || entry.failures.of_job.is_some()
+            || entry.output.closing.is_some()
+        {
+            return false;
+        }
+        entry.failures.of_job = Some(JobFailure {
+            code: FailureCode::Memory,
+            message: format!("memory ran out on {MEMORY_DEATHS_MAX} workers while they ran its tasks"),
+            detail: Some(format!("{}, the last of them: {}", self.worker, self.reason)),
+        });
+        true
+    }
+
+    /// Reports the loss to a job, of which the worker held `held` map outputs.
+    pub(super) fn report(
+        &self,
+        now: Time,
+        (job, entry): (JobId, &mut JobEntry),
+        gone: &WorkerEntry,
+        held: usize,
+    ) {
+        let Loss { worker, how, begun, .. } = self;
         let ran = begun.iter().filter(|attempt| attempt.task.job == job).count();
-        let next = match loss.out_of_memory && 0 < ran {
+        let next = match self.out_of_memory && 0 < ran {
             true => {
                 "; their tasks have a worker process to themselves next, and half the memory for their pairs"
             }

@@ -2,64 +2,66 @@
 //!
 //! Inputs (frames, requests, lost connections) become facts for the core, and the core's commands become frames. No
 //! decision is taken here: no branch depends on the policy.
+//!
+//! The data has owners: [`Fleet`] (workers and the frames queued for them), [`Jobs`], [`JournalWriter`] and [`Pools`].
+//! [`MasterState`] coordinates them: workers that come and go (`membership`), their frames (`frames`), submissions and
+//! ends of jobs (`submit`), orders of the core (`orders`), and recovery (`recover`). Reads use [`Queries`].
 
 mod as_json;
 mod attempts;
 mod bad_records;
-mod clients;
-mod compact;
 mod deciders;
-mod ending;
 mod estimates;
 mod explain;
-#[cfg(test)]
-mod fault_simulator;
 mod feed;
+mod fleet;
 mod frames;
-mod given_up;
 mod handed_over;
 mod job;
 mod job_parts;
+mod jobs;
 mod journal_writer;
 mod lanes;
 mod logs;
 mod losses;
+mod lost_workers;
+mod membership;
 mod orders;
+mod pools;
 mod promises;
 mod query;
 mod quotas;
-mod reconcile;
 mod record;
-mod relive;
+mod recover;
+mod snapshot;
 mod submit;
 mod sums;
-mod workers;
 
-pub(crate) use clients::ClientWay;
 pub(crate) use deciders::LiveDeciders;
-pub(crate) use ending::Closing;
 pub(crate) use explain::{TaskName, explain_kept};
 pub(crate) use feed::FeedCursor;
+pub(crate) use jobs::{Absence, ClientWay, Closing, ENDED_JOBS_MAX};
 pub(crate) use journal_writer::Synced;
 pub(crate) use promises::Promised;
-pub(crate) use query::Absence;
-pub(crate) use submit::ENDED_JOBS_MAX;
+pub(crate) use query::Queries;
+pub(crate) use quotas::check_bytes;
 
-use super::kept_job::KeptJob;
 use super::register::Register;
-use crate::journal::Journal;
+use crate::api::{ApiError, ErrorCode, EstimatorMemory, PolicyChange, Turns};
+use crate::deciders::DeciderNames;
+use crate::journal::{Journal, JournalRecord};
+use fleet::Fleet;
 use gristmill_scheduler::command::Command;
-use gristmill_scheduler::core::Core;
+use gristmill_scheduler::core::{Core, PolicyPanics};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
-use job::JobEntry;
+use jobs::Jobs;
 use journal_writer::JournalWriter;
 use lanes::LaneBroadcast;
-use promises::Promises;
+use pools::Pools;
 use std::collections::{BTreeMap, BTreeSet};
-use workers::{Fleet, WorkerEntry};
 
 /// Initial configuration of a master's state.
 pub(crate) struct StateConfig {
@@ -85,27 +87,20 @@ pub(crate) struct StateConfig {
 pub(crate) struct MasterState {
     core: Core,
     deciders: LiveDeciders,
-    workers: BTreeMap<WorkerId, WorkerEntry>,
-    fleet: Fleet,
-    jobs: BTreeMap<JobId, JobEntry>,
-    /// Ended jobs, by their end.
-    ended: BTreeSet<(Time, JobId)>,
-    /// The last job that arrived when no other was live, until another arrives.
-    alone: Option<JobId>,
+    pub(super) fleet: Fleet,
+    pub(super) jobs: Jobs,
+    pub(super) journal: JournalWriter,
     pools: Pools,
-    register: Register,
     join_terms: JoinTerms,
     events: Vec<Event>,
     commands: Vec<Command>,
-    outgoing: Outgoing,
-    promises: Promises,
+    /// Outputs to be announced, by home, source and job.
+    announced: BTreeMap<(WorkerId, WorkerId, JobId), Vec<AttemptId>>,
+    lanes: LaneBroadcast,
     /// Work for the event loop.
     pub(super) pending: Pending,
-    journal: JournalWriter,
     /// True while the actions of an earlier master are replayed. Nothing is sent or written, and no output is touched.
-    reliving: bool,
-    /// Panics of the policy counted at the last report.
-    policy_panics_reported: u64,
+    replaying: bool,
     /// Workers reported to get no new work.
     set_aside_reported: BTreeSet<WorkerId>,
 }
@@ -123,53 +118,25 @@ struct JoinTerms {
     divided_slots: bool,
 }
 
-#[derive(Default)]
-struct Pools {
-    /// Numbers of the pools that were named.
-    numbers: BTreeMap<String, u32>,
-    /// Weights of the defined pools. If empty, every name is a pool.
-    weights: BTreeMap<String, f64>,
-    /// Numbers of tokens with a quota of slots.
-    owners: BTreeMap<String, u32>,
-}
-
-/// Frames to be sent to workers.
-#[derive(Default)]
-struct Outgoing {
-    /// Outputs to be announced, by home, source and job.
-    announced: BTreeMap<(WorkerId, WorkerId, JobId), Vec<AttemptId>>,
-    /// Workers with a non-empty outbox.
-    outboxes_filled: Vec<WorkerId>,
-    lanes: LaneBroadcast,
-}
-
 /// Requests of the state to the event loop, which has the clock, the threads and the disk.
 #[derive(Default)]
 pub(super) struct Pending {
     /// Time at which the core wants to be woken.
     pub(super) wake: Option<Time>,
-    /// Outputs to be finished or abandoned by the master, because no submitter closes them.
-    pub(super) closings: Vec<Closing>,
     /// True if the estimator has learned from an ended job since this was last read.
     pub(super) learned: bool,
-    /// Ended jobs, to be archived for later masters.
-    pub(super) archived: Vec<KeptJob>,
 }
 
 impl MasterState {
     /// Creates the state around a core, without workers and jobs.
     pub(crate) fn new(core: Core, config: StateConfig) -> Self {
-        let numbers = (0..).zip(config.pools.keys()).map(|(number, name)| (name.clone(), number)).collect();
         Self {
             core,
             deciders: config.deciders,
-            workers: BTreeMap::new(),
             fleet: Fleet::default(),
-            jobs: BTreeMap::new(),
-            ended: BTreeSet::new(),
-            alone: None,
-            pools: Pools { numbers, weights: config.pools, owners: BTreeMap::new() },
-            register: config.register,
+            jobs: Jobs::new(config.register),
+            journal: JournalWriter::new(config.journal),
+            pools: Pools::new(config.pools),
             join_terms: JoinTerms {
                 generation: 1,
                 build: config.build,
@@ -179,14 +146,28 @@ impl MasterState {
             },
             events: Vec::new(),
             commands: Vec::new(),
-            outgoing: Outgoing::default(),
-            promises: Promises::default(),
+            announced: BTreeMap::new(),
+            lanes: LaneBroadcast::default(),
             pending: Pending::default(),
-            journal: JournalWriter::new(config.journal),
-            reliving: false,
-            policy_panics_reported: 0,
+            replaying: false,
             set_aside_reported: BTreeSet::new(),
         }
+    }
+
+    /// View for reads.
+    pub(crate) fn queries(&self) -> Queries<'_> {
+        Queries { core: &self.core, jobs: &self.jobs, fleet: &self.fleet }
+    }
+
+    /// Explains why a job waits or how it went, or why a task of it ran where and when it did. The most direct reason
+    /// is the first sentence. `None` if the job or task does not exist.
+    pub(crate) fn explain(&mut self, now: Time, id: JobId, task: Option<TaskName>) -> Option<Vec<String>> {
+        explain::explain(now, id, task, &mut self.core, (&self.jobs, &self.fleet))
+    }
+
+    /// Lists the jobs that would get the next slots in order, with reasons.
+    pub(crate) fn turns(&mut self) -> Turns {
+        explain::turns(&mut self.core)
     }
 
     /// Handles the wake-up that the core asked for.
@@ -198,6 +179,73 @@ impl MasterState {
     /// Memory of the estimator; null if there is no estimator, or one that does not learn.
     pub(crate) fn memory(&self) -> serde_json::Value {
         self.core.memory()
+    }
+
+    /// Names of the current deciders.
+    pub(crate) fn deciders(&self) -> &DeciderNames {
+        &self.deciders.names
+    }
+
+    /// Panics of the policy, after which `fifo` decided instead.
+    pub(crate) fn policy_panics(&self) -> &PolicyPanics {
+        self.core.policy_panics()
+    }
+
+    /// Replaces the deciders. Running tasks continue.
+    ///
+    /// # Errors
+    /// Invalid names or parameters, or a decider that cannot decide live. Nothing has changed then.
+    pub(crate) fn change_policy(&mut self, now: Time, change: PolicyChange) -> Result<(), ApiError> {
+        let policy = change.policy.unwrap_or_else(|| self.deciders.names.policy.clone());
+        let placement = change.placement.unwrap_or_else(|| self.deciders.names.placement.clone());
+        let refuse = |code, message| ApiError { code, message };
+        let registry = &self.deciders.registry;
+        let made = registry.make_policy(&policy).map_err(|reason| refuse(ErrorCode::Policy, reason))?;
+        let made_placement =
+            registry.make_placement(&placement).map_err(|reason| refuse(ErrorCode::Placement, reason))?;
+        // Earlier facts are decided by the earlier deciders.
+        self.settle(now);
+        self.core.decide_by(made, made_placement);
+        tracing::info!(%policy, %placement, "others decide from now on");
+        self.journal.note(|| JournalRecord::DecideBy {
+            at: now,
+            policy: policy.clone(),
+            placement: placement.clone(),
+        });
+        (self.deciders.names.policy, self.deciders.names.placement) = (policy, placement);
+        self.events.push(Event::Tick);
+        self.settle(now);
+        Ok(())
+    }
+
+    /// Replaces the memory of the estimator.
+    ///
+    /// # Errors
+    /// Live jobs, whose sizes it has already estimated, or the memory of another estimator or of none. Nothing has
+    /// changed then.
+    pub(crate) fn restore_memory(&mut self, now: Time, memory: EstimatorMemory) -> Result<(), ApiError> {
+        let refuse = |message| Err(ApiError { code: ErrorCode::Estimator, message });
+        let estimator = self.deciders.names.estimator.clone();
+        if memory.estimator != estimator {
+            return refuse(format!(
+                "the memory is that of the estimator `{}`, and the master has `{estimator}`",
+                memory.estimator
+            ));
+        }
+        let jobs = self.jobs.live_count();
+        if 0 < jobs {
+            return refuse(format!(
+                "{jobs} job(s) have not ended: what the estimator knows can change only while there are none"
+            ));
+        }
+        self.settle(now);
+        if let Err(reason) = self.core.restore_memory(&memory.memory) {
+            return refuse(reason);
+        }
+        tracing::info!(%estimator, "the estimator knows from now on what was put back");
+        self.journal.note(|| JournalRecord::Memory { at: now, memory: memory.memory });
+        self.pending.learned = true;
+        Ok(())
     }
 }
 

@@ -3,16 +3,16 @@
 //! All frames to one worker in one instant are sent together.
 
 use super::MasterState;
-use super::workers::WorkerEntry;
+use super::fleet::Fleet;
+use super::job::JobEntry;
 use crate::api::JobState;
-use gristmill_scheduler::command::{Command, LaunchReason};
+use gristmill_scheduler::command::{Command, LaunchReason, Outcome};
 use gristmill_scheduler::core::Core;
-use gristmill_scheduler::event::Event;
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits, push_frame};
-use std::collections::{BTreeMap, BTreeSet};
+use gristmill_worker::protocol::{JobOrder, MasterFrame, RecordLimits};
+use std::collections::BTreeSet;
 
 impl MasterState {
     /// Enters all facts since the last call and carries out the orders of the core.
@@ -23,13 +23,13 @@ impl MasterState {
         }
         let lanes = self.core.shuffle_revision();
         self.core.handle(now, &self.events, &mut self.commands);
-        self.report_policy_panics();
+        self.deciders.report_panics(&self.core);
         self.report_set_aside(now);
-        self.write_down(now, lanes);
-        self.sample_estimates(now);
-        let facts = std::mem::take(&mut self.events);
-        self.notice_shuffles_done(now, &facts);
-        self.events = facts;
+        let changed = lanes != self.core.shuffle_revision();
+        let shuffle = changed.then(|| self.core.shuffle_order());
+        self.journal.instant(now, &self.events, &self.commands, shuffle);
+        self.jobs.sample_estimates(now, &self.events, &self.core);
+        self.jobs.notice_shuffles_done(now, &self.events, &self.core);
         self.events.clear();
         let mut commands = std::mem::take(&mut self.commands);
         for command in commands.drain(..) {
@@ -37,25 +37,8 @@ impl MasterState {
         }
         self.announce();
         self.commands = commands;
-        self.notice_lane_order(now);
+        self.lanes.notice(now, &self.core);
         self.flush();
-    }
-
-    /// Notes the jobs whose last segment has arrived with these facts. A reduce that moves later fetches its segments
-    /// again, and the shuffle stays done.
-    pub(super) fn notice_shuffles_done(&mut self, now: Time, facts: &[Event]) {
-        for fact in facts {
-            let (Event::Fetched { job, .. }
-            | Event::MapFinished { attempt: AttemptId { task: TaskId { job, .. }, .. }, .. }) = fact
-            else {
-                continue;
-            };
-            let Some(entry) = self.jobs.get_mut(job) else { continue };
-            let awaited = entry.times.maps_done.is_some() && entry.times.shuffle_done.is_none();
-            if awaited && 0 < entry.submission.reduces && self.core.shuffle_is_done(*job) {
-                entry.times.shuffle_done = Some(now);
-            }
-        }
     }
 
     /// Reports to live jobs the workers that get no new work because they and others cannot reach each other, and the
@@ -72,28 +55,28 @@ impl MasterState {
                 "{worker} is set aside: others and it do not reach each other, or too slowly, though the master reaches both"
             )
         });
-        let back =
-            before.difference(&self.set_aside_reported).filter(|worker| self.workers.contains_key(worker));
+        let back = before
+            .difference(&self.set_aside_reported)
+            .filter(|worker| self.fleet.workers.contains_key(worker));
         let back = back.map(|worker| format!("{worker} is not set aside any more"));
         for text in new.chain(back).collect::<Vec<_>>() {
             tracing::warn!("{text}");
-            for entry in self.jobs.values_mut().filter(|entry| !entry.state.ended()) {
-                entry.incident(now, &text);
-                entry.touch();
-            }
+            self.jobs.incident_in_all(now, &text);
         }
     }
 
     /// Does the work that was postponed until now.
     pub(crate) fn catch_up(&mut self, now: Time) {
-        self.flush_journal(now);
-        self.broadcast_lanes(now);
+        for text in self.journal.flush_due(now) {
+            self.jobs.incident_in_all(now, &text);
+        }
+        self.lanes.broadcast(now, &mut self.fleet);
         self.flush();
     }
 
     /// Time at which [`MasterState::catch_up`] has work to do.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.journal.due().into_iter().chain(self.outgoing.lanes.due()).min()
+        self.journal.due().into_iter().chain(self.lanes.due()).min()
     }
 
     /// Sends the frames queued since the last call, to each worker together.
@@ -102,37 +85,26 @@ impl MasterState {
             // The disk has no room: the frames wait until it has.
             return;
         }
-        self.keep_promises();
-        for worker in std::mem::take(&mut self.outgoing.outboxes_filled) {
-            if let Some(worker) = self.workers.get_mut(&worker).filter(|worker| !worker.outbox.is_empty()) {
-                // A closed channel means that the connection is ending. Its loss is reported separately.
-                let _ = worker.frames.send(std::mem::take(&mut worker.outbox));
-            }
+        let (permits, ended) = self.journal.take_promised();
+        for (attempt, worker) in permits {
+            self.send_permit(attempt, worker);
         }
+        self.jobs.report_ends(ended);
+        self.fleet.send_queued();
     }
 
-    /// Queues a frame to a worker; it is sent when this instant has been handled.
-    pub(super) fn queue(&mut self, worker: WorkerId, frame: &MasterFrame) {
-        if self.workers.get(&worker).is_some_and(|worker| !worker.away) {
-            self.say(worker, frame);
-        }
-    }
-
-    /// Queues a frame, also to a worker that has not yet reported what it holds.
-    pub(super) fn say(&mut self, worker: WorkerId, frame: &MasterFrame) {
-        let Some(entry) = self.workers.get_mut(&worker) else { return };
-        if entry.outbox.is_empty() {
-            self.outgoing.outboxes_filled.push(worker);
-        }
-        if let Err(error) = push_frame(frame, &mut entry.outbox) {
-            tracing::error!(%error, %worker, "a frame could not be sent");
+    fn send_permit(&mut self, attempt: AttemptId, worker: WorkerId) {
+        let Some(job) = self.jobs.get(attempt.task.job) else { return };
+        if job.output.permits.get(&attempt.task) == Some(&attempt) {
+            let permit = crate::submitter::permit(&job.keys.permits, &attempt.file_name());
+            self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, permit });
         }
     }
 
     /// Announces to homes the outputs collected for them, in one frame for all from the same source.
     pub(super) fn announce(&mut self) {
-        for ((to, from, job), maps) in std::mem::take(&mut self.outgoing.announced) {
-            if let Some(holder) = self.workers.get(&from) {
+        for ((to, from, job), maps) in std::mem::take(&mut self.announced) {
+            if let Some(holder) = self.fleet.get(from) {
                 let endpoint = holder.endpoint.clone();
                 self.send(to, job, &MasterFrame::Announce { maps, from, endpoint });
             }
@@ -144,13 +116,13 @@ impl MasterState {
             // These do not depend on each other, so announcements wait until there are more.
             Command::Launch { attempt, worker, reason } => return self.launch(now, attempt, worker, reason),
             Command::Announce { job, map, from, to } => {
-                return self.outgoing.announced.entry((to, from, job)).or_default().push(map);
+                return self.announced.entry((to, from, job)).or_default().push(map);
             }
             _ => self.announce(),
         }
         match *command {
             Command::Launch { .. } | Command::Announce { .. } => {}
-            Command::Recall { attempt, worker } => self.queue(worker, &MasterFrame::Recall { attempt }),
+            Command::Recall { attempt, worker } => self.fleet.queue(worker, &MasterFrame::Recall { attempt }),
             Command::Kill { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::Kill { attempt });
             }
@@ -158,23 +130,23 @@ impl MasterState {
                 self.send(worker, attempt.task.job, &MasterFrame::Suspend { attempt });
             }
             Command::Resume { attempt, worker, .. } => {
-                if let Some(entry) = self.workers.get_mut(&worker) {
+                if let Some(entry) = self.fleet.get_mut(worker) {
                     entry.suspended.remove(&attempt);
                 }
-                if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+                if let Some(job) = self.jobs.get_mut(attempt.task.job) {
                     job.records.resumed(attempt, now);
                 }
                 self.send(worker, attempt.task.job, &MasterFrame::Resume { attempt });
             }
             Command::HandOver { attempt, worker } => {
-                if let Some(entry) = self.workers.get_mut(&worker) {
+                if let Some(entry) = self.fleet.get_mut(worker) {
                     entry.suspended.remove(&attempt);
                     entry.handing_over.insert(attempt);
                 }
                 self.send(worker, attempt.task.job, &MasterFrame::HandOver { attempt });
             }
             Command::Home { job, partition, worker } => {
-                self.gathers(now, worker, job);
+                self.lanes.gathers(now, job, self.fleet.get_mut(worker));
                 self.send(worker, job, &MasterFrame::Home { job, partition });
             }
             Command::Unhome { job, partition, worker } => {
@@ -182,20 +154,22 @@ impl MasterState {
             }
             Command::Retract { job, map, to } => self.send(to, job, &MasterFrame::Retract { map }),
             Command::GrantCommit { attempt, worker, .. } => {
-                let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+                let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };
                 job.output.permits.insert(attempt.task, attempt);
-                self.promise_permit(attempt, worker);
+                if !self.journal.keeps_back_permit(attempt, worker, job.submission.sync) {
+                    self.send_permit(attempt, worker);
+                }
             }
             Command::RefuseCommit { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::CommitRefused { attempt });
             }
             Command::Forget { job, worker } => {
-                let Some(entry) = self.workers.get_mut(&worker) else { return };
+                let Some(entry) = self.fleet.get_mut(worker) else { return };
                 entry.gathers.remove(&job);
                 entry.suspended.retain(|attempt| attempt.task.job != job);
                 entry.handing_over.retain(|attempt| attempt.task.job != job);
                 if entry.jobs_known.remove(&job) {
-                    self.queue(worker, &MasterFrame::Forget { job });
+                    self.fleet.queue(worker, &MasterFrame::Forget { job });
                 }
             }
             Command::JobEnded { job, outcome } => self.job_ended(now, job, outcome),
@@ -205,7 +179,8 @@ impl MasterState {
 
     /// Sends a frame about a job, preceded by the job's description if it is the first.
     pub(super) fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
-        let Some(order) = self.job_order(job, worker) else { return };
+        let (Some(entry), Some(to)) = (self.jobs.get(job), self.fleet.get(worker)) else { return };
+        let order = (!to.jobs_known.contains(&job)).then(|| job_order(job, entry, &self.core, &self.fleet));
         // Only these frames start work. Any other frame about a job that the worker was ordered to forget is late, and
         // must not bring the job back.
         let begins = matches!(
@@ -219,63 +194,16 @@ impl MasterState {
             return;
         }
         if let Some(order) = order {
-            if let Some(entry) = self.workers.get_mut(&worker) {
+            if let Some(entry) = self.fleet.get_mut(worker) {
                 entry.jobs_known.insert(job);
             }
-            self.queue(worker, &MasterFrame::Job(Box::new(order)));
+            self.fleet.queue(worker, &MasterFrame::Job(Box::new(order)));
         }
-        self.queue(worker, frame);
-    }
-
-    /// `Some(Some(order))` if the worker still needs the job's description, `Some(None)` if it has it.
-    fn job_order(&self, id: JobId, worker: WorkerId) -> Option<Option<JobOrder>> {
-        let job = self.jobs.get(&id)?;
-        if self.workers.get(&worker)?.jobs_known.contains(&id) {
-            return Some(None);
-        }
-        let submission = &job.submission;
-        // If a worker is lost, another worker on its machine has the same files.
-        let successor = |gone: WorkerId| {
-            let host = self.core.host(gone)?;
-            self.workers
-                .iter()
-                .find(|(other, _)| self.core.host(**other) == Some(host))
-                .map(|(_, successor)| successor)
-        };
-        let endpoint = |worker: WorkerId| self.workers.get(&worker).or_else(|| successor(worker));
-        let peers = job
-            .input
-            .named
-            .iter()
-            .filter_map(|&worker| Some((worker, endpoint(worker)?.endpoint.clone())))
-            .collect();
-        Some(Some(JobOrder {
-            job: id,
-            program: submission.program,
-            name: submission.name.clone(),
-            parameters: submission.parameters.clone(),
-            maps: job.maps,
-            partitions: submission.reduces,
-            cuts: job.input.cuts.clone(),
-            key: job.keys.segments.clone(),
-            output: submission.output.clone(),
-            output_probe: submission.output_probe.clone(),
-            part_format: submission.part_format,
-            side: submission.side.clone(),
-            submitter: submission.submitter.clone(),
-            peers,
-            limits: RecordLimits {
-                record_bytes_max: submission.record_bytes_max,
-                expansion_max: submission.expansion_max,
-                bad_records_max: submission.bad_records_max,
-            },
-            sync: submission.sync,
-            hang_ms: submission.hang_ms,
-        }))
+        self.fleet.queue(worker, frame);
     }
 
     fn launch(&mut self, now: Time, attempt: AttemptId, worker: WorkerId, reason: LaunchReason) {
-        let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
+        let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };
         job.records.counts.launched += 1;
         job.records.counts.maps_launched += u32::from(attempt.task.kind == TaskKind::Map);
         job.times.start(now);
@@ -288,7 +216,7 @@ impl MasterState {
         }
         job.records.launched(attempt, worker, now, reason);
         job.touch();
-        if let Some(entry) = self.workers.get_mut(&worker) {
+        if let Some(entry) = self.fleet.get_mut(worker) {
             entry.running.insert(attempt, 0);
         }
         self.order_launch(attempt, worker);
@@ -296,36 +224,90 @@ impl MasterState {
 
     /// Orders a worker to run an attempt.
     pub(super) fn order_launch(&mut self, attempt: AttemptId, worker: WorkerId) {
-        let Some(job) = self.jobs.get(&attempt.task.job) else { return };
+        let Some(job) = self.jobs.get(attempt.task.job) else { return };
         let alone = self.core.has_process_to_itself(attempt.task);
         let frame = match attempt.task.kind {
             TaskKind::Map => {
                 let Some(split) = job.submission.splits.get(attempt.task.index as usize) else { return };
                 let mut split = Split::clone(split);
-                relocate_pieces(&self.core, &self.workers, &mut split, worker);
+                relocate_pieces(&self.core, &self.fleet, &mut split, worker);
                 MasterFrame::LaunchMap { attempt, split, alone }
             }
             TaskKind::Reduce => {
                 let goes_on = self.core.continues(attempt);
-                let resume = goes_on.and_then(|before| self.continuation(before));
+                let resume = goes_on.and_then(|before| job.handed_over.continuation(before, &self.fleet));
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
                 MasterFrame::LaunchReduce { attempt, empty, resume, alone }
             }
         };
         self.send(worker, attempt.task.job, &frame);
     }
+    /// Enters that the core is done with a job. If no client closes its output, the job ends when the master has closed
+    /// it.
+    fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
+        self.pending.learned = true;
+        let backups = self.core.job(id).map(|job| job.attempts.backups).unwrap_or_default();
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        job.records.counts = job.records.counts.with_backups(backups);
+        if job.followers.client {
+            return self.jobs.end(now, id, outcome, self.fleet.size(), &mut self.journal);
+        }
+        job.output.closing = Some(outcome);
+        if !self.replaying {
+            self.jobs.close_output(now, id, outcome, false);
+        }
+    }
+}
+
+/// Description of a job for a worker.
+fn job_order(id: JobId, job: &JobEntry, core: &Core, fleet: &Fleet) -> JobOrder {
+    let submission = &job.submission;
+    // If a worker is lost, another worker on its machine has the same files.
+    let successor = |gone: WorkerId| {
+        let host = core.host(gone)?;
+        fleet
+            .workers
+            .iter()
+            .find(|(other, _)| core.host(**other) == Some(host))
+            .map(|(_, successor)| successor)
+    };
+    let endpoint = |worker: WorkerId| fleet.workers.get(&worker).or_else(|| successor(worker));
+    let peers = job
+        .input
+        .named
+        .iter()
+        .filter_map(|&worker| Some((worker, endpoint(worker)?.endpoint.clone())))
+        .collect();
+    JobOrder {
+        job: id,
+        program: submission.program,
+        name: submission.name.clone(),
+        parameters: submission.parameters.clone(),
+        maps: job.maps,
+        partitions: submission.reduces,
+        cuts: job.input.cuts.clone(),
+        key: job.keys.segments.clone(),
+        output: submission.output.clone(),
+        output_probe: submission.output_probe.clone(),
+        part_format: submission.part_format,
+        side: submission.side.clone(),
+        submitter: submission.submitter.clone(),
+        peers,
+        limits: RecordLimits {
+            record_bytes_max: submission.record_bytes_max,
+            expansion_max: submission.expansion_max,
+            bad_records_max: submission.bad_records_max,
+        },
+        sync: submission.sync,
+        hang_ms: submission.hang_ms,
+    }
 }
 
 /// Redirects pieces of files on a lost worker to this one, which runs on the same machine.
-fn relocate_pieces(
-    core: &Core,
-    workers: &BTreeMap<WorkerId, WorkerEntry>,
-    split: &mut Split,
-    worker: WorkerId,
-) {
+fn relocate_pieces(core: &Core, fleet: &Fleet, split: &mut Split, worker: WorkerId) {
     for piece in &mut split.pieces {
         if let Place::Worker(named) = piece.place
-            && !workers.contains_key(&named)
+            && !fleet.workers.contains_key(&named)
             && core.host(named) == core.host(worker)
         {
             piece.place = Place::Worker(worker);

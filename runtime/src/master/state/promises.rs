@@ -5,11 +5,7 @@
 //! guarantee. All guarantees that wait for one sync are given together. A job whose output is not synced (`--no-sync`)
 //! does not ask for syncs of its guarantees.
 
-use super::MasterState;
-use super::journal_writer::{SyncOrder, Synced};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
-use gristmill_worker::protocol::MasterFrame;
-use std::collections::VecDeque;
 
 /// Condition of a guarantee: a position in the written lines, and if they must be on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,92 +17,32 @@ pub(crate) struct Promised {
 /// Guarantees that wait to be given.
 #[derive(Default)]
 pub(super) struct Promises {
-    permits: VecDeque<(Promised, AttemptId, WorkerId)>,
-    ends: VecDeque<(Promised, JobId)>,
+    permits: Vec<(Promised, AttemptId, WorkerId)>,
+    ends: Vec<(Promised, JobId)>,
 }
 
-impl MasterState {
-    /// Creates a guarantee that depends on everything entered so far. `sync` is true for a job whose output is synced.
-    pub(crate) fn promise(&mut self, sync: bool) -> Promised {
-        self.journal.promise(sync)
+impl Promises {
+    pub(super) fn wait_for_permit(&mut self, promised: Promised, attempt: AttemptId, worker: WorkerId) {
+        self.permits.push((promised, attempt, worker));
     }
 
-    /// True if the guarantee may be given.
-    pub(crate) fn stands(&self, promised: Promised) -> bool {
-        self.journal.stands(promised)
-    }
-
-    /// Reason why no new guarantee can be given, if there is one.
-    pub(crate) fn trouble(&self) -> Option<&str> {
-        self.journal.trouble()
-    }
-
-    /// Checks if the next master would find what this one writes.
-    pub(crate) fn look_for_file(&mut self) {
-        self.journal.look_for_file();
-    }
-
-    /// Returns lines to be synced on another thread, if a sync is needed.
-    pub(crate) fn sync_order(&mut self) -> Option<SyncOrder> {
-        self.journal.sync_order()
-    }
-
-    /// Enters the result of a sync.
-    pub(crate) fn synced(&mut self, synced: Synced) {
-        self.journal.synced(synced);
-    }
-
-    /// Permits an attempt to commit. The permit is sent when it is written down.
-    pub(super) fn promise_permit(&mut self, attempt: AttemptId, worker: WorkerId) {
-        let sync = self.jobs.get(&attempt.task.job).is_some_and(|job| job.submission.sync);
-        if !sync || self.reliving || !self.journal.is_recoverable() {
-            // Frames queued now are sent after this instant is written down.
-            return self.send_permit(attempt, worker);
-        }
-        let promised = self.journal.promise(sync);
-        self.promises.permits.push_back((promised, attempt, worker));
-    }
-
-    /// Delays the report of a job's end until it is written down.
-    pub(super) fn promise_end(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get_mut(&id).filter(|_| !self.reliving) else { return };
-        let promised = self.journal.promise(job.submission.sync);
-        if !self.journal.stands(promised) {
-            job.end_is_kept_back = true;
-            self.promises.ends.push_back((promised, id));
-        }
+    pub(super) fn wait_for_end(&mut self, promised: Promised, job: JobId) {
+        self.ends.push((promised, job));
     }
 
     /// Drops the waiting permits of a worker that lost its route to this master: it asks for them again.
     pub(super) fn forget_permits(&mut self, worker: WorkerId) {
-        self.promises.permits.retain(|(.., to)| *to != worker);
+        self.permits.retain(|(.., to)| *to != worker);
     }
 
-    /// Gives the guarantees whose conditions hold now.
-    pub(super) fn keep_promises(&mut self) {
-        let journal = &self.journal;
-        let stands = |promised: &Promised| journal.stands(*promised);
-        let (stand, wait) =
-            self.promises.permits.drain(..).partition::<VecDeque<_>, _>(|(it, ..)| stands(it));
-        self.promises.permits = wait;
-        let (ended, wait) = self.promises.ends.drain(..).partition::<VecDeque<_>, _>(|(it, _)| stands(it));
-        self.promises.ends = wait;
-        for (_, attempt, worker) in stand {
-            self.send_permit(attempt, worker);
-        }
-        for (_, id) in ended {
-            if let Some(job) = self.jobs.get_mut(&id) {
-                job.end_is_kept_back = false;
-                job.touch();
-            }
-        }
-    }
-
-    fn send_permit(&mut self, attempt: AttemptId, worker: WorkerId) {
-        let Some(job) = self.jobs.get(&attempt.task.job) else { return };
-        if job.output.permits.get(&attempt.task) == Some(&attempt) {
-            let permit = crate::submitter::permit(&job.keys.permits, &attempt.file_name());
-            self.send(worker, attempt.task.job, &MasterFrame::CommitGranted { attempt, permit });
-        }
+    /// Removes the permits and the ends of jobs whose conditions hold now.
+    pub(super) fn take(
+        &mut self,
+        stands: impl Fn(Promised) -> bool,
+    ) -> (Vec<(AttemptId, WorkerId)>, Vec<JobId>) {
+        let permits = self.permits.extract_if(.., |(promised, ..)| stands(*promised));
+        let permits = permits.map(|(_, attempt, worker)| (attempt, worker)).collect();
+        let ends = self.ends.extract_if(.., |(promised, _)| stands(*promised));
+        (permits, ends.map(|(_, job)| job).collect())
     }
 }

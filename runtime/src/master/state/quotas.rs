@@ -3,12 +3,11 @@
 //! Jobs are counted when one arrives. Slots are limited by the core, by a number for each token. Bytes are checked when
 //! a job arrives, when a program arrives, and whenever a job has written output.
 
-use super::MasterState;
 use super::job::JobEntry;
+use super::jobs::Jobs;
 use crate::api::{ApiError, ErrorCode, FailureCode, JobFailure, JobOwner};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
-use gristmill_scheduler::job::SlotQuota;
 use gristmill_worker::protocol::ProgramSum;
 use std::collections::BTreeMap;
 
@@ -23,79 +22,64 @@ fn put_out(job: &JobEntry) -> u64 {
     of_maps.saturating_add(totals.bytes_out)
 }
 
-impl MasterState {
-    fn live_jobs_of<'a>(&'a self, token: &'a str) -> impl Iterator<Item = &'a JobEntry> {
-        self.jobs.values().filter(move |job| {
-            !job.state.ended() && job.submission.owner.as_ref().is_some_and(|owner| owner.token == token)
-        })
-    }
+fn live_jobs_of<'a>(jobs: &'a Jobs, token: &'a str) -> impl Iterator<Item = &'a JobEntry> {
+    jobs.live().filter(move |job| job.submission.owner.as_ref().is_some_and(|owner| owner.token == token))
+}
 
-    /// Bytes used by the live jobs of a token, with the programs they were shipped with.
-    fn bytes_of(&self, token: &str) -> u64 {
-        let programs: BTreeMap<ProgramSum, u64> = self
-            .live_jobs_of(token)
-            .filter_map(|job| job.submission.program)
-            .map(|program| (program.sum, program.bytes))
-            .collect();
-        let bytes = self.live_jobs_of(token).map(put_out).chain(programs.into_values());
-        bytes.fold(0, u64::saturating_add)
-    }
+/// Bytes used by the live jobs of a token, with the programs they were shipped with.
+fn bytes_of(jobs: &Jobs, token: &str) -> u64 {
+    let programs: BTreeMap<ProgramSum, u64> = live_jobs_of(jobs, token)
+        .filter_map(|job| job.submission.program)
+        .map(|program| (program.sum, program.bytes))
+        .collect();
+    let bytes = live_jobs_of(jobs, token).map(put_out).chain(programs.into_values());
+    bytes.fold(0, u64::saturating_add)
+}
 
-    /// Rejects a job that exceeds the quota of its token.
-    pub(super) fn check_quota(&self, owner: Option<&JobOwner>) -> Result<(), ApiError> {
-        let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
-        if let Some(most) = quota.jobs_max {
-            let live = self.live_jobs_of(token).count();
-            if most as usize <= live {
-                return Err(refuse(format!(
-                    "{live} jobs of the token {token} have not ended, and its quota is {most}: wait for one of them to end, \
-                     or cancel one"
-                )));
-            }
+/// Rejects a job that exceeds the quota of its token.
+pub(super) fn check_quota(jobs: &Jobs, owner: Option<&JobOwner>) -> Result<(), ApiError> {
+    let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
+    if let Some(most) = quota.jobs_max {
+        let live = live_jobs_of(jobs, token).count();
+        if most as usize <= live {
+            return Err(refuse(format!(
+                "{live} jobs of the token {token} have not ended, and its quota is {most}: wait for one of them to end, \
+                 or cancel one"
+            )));
         }
-        self.check_bytes(owner, 0)
     }
+    check_bytes(jobs, owner, 0)
+}
 
-    /// Rejects this many more bytes if they exceed the quota of the token.
-    pub(crate) fn check_bytes(&self, owner: Option<&JobOwner>, more: u64) -> Result<(), ApiError> {
-        let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
-        let Some(most) = quota.disk_bytes_max else { return Ok(()) };
-        let taken = self.bytes_of(token);
-        if taken.saturating_add(more.max(1)) <= most {
-            return Ok(());
-        }
-        Err(refuse(format!(
-            "the live jobs of the token {token} take {taken} bytes of disk, and its quota is {most}: wait for one of them \
-             to end, or cancel one"
-        )))
+/// Rejects this many more bytes if they exceed the quota of the token.
+pub(crate) fn check_bytes(jobs: &Jobs, owner: Option<&JobOwner>, more: u64) -> Result<(), ApiError> {
+    let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
+    let Some(most) = quota.disk_bytes_max else { return Ok(()) };
+    let taken = bytes_of(jobs, token);
+    if taken.saturating_add(more.max(1)) <= most {
+        return Ok(());
     }
+    Err(refuse(format!(
+        "the live jobs of the token {token} take {taken} bytes of disk, and its quota is {most}: wait for one of them \
+         to end, or cancel one"
+    )))
+}
 
-    /// Slot quota that the core enforces for a job.
-    pub(super) fn slot_quota(&mut self, owner: Option<&JobOwner>) -> Option<SlotQuota> {
-        let JobOwner { token, quota } = owner?;
-        let slots_max = quota.slots_max?;
-        let next = self.pools.owners.len() as u32;
-        let owner = *self.pools.owners.entry(token.clone()).or_insert(next);
-        Some(SlotQuota { owner, slots_max })
+/// Fails a job that has written output if its token's jobs now exceed their quota. Returns the fact to be entered then.
+pub(super) fn hold_to_quota(jobs: &mut Jobs, job: JobId) -> Option<Event> {
+    let entry = jobs.get(job).filter(|entry| !entry.state.ended())?;
+    let JobOwner { token, quota } = entry.submission.owner.as_ref()?;
+    let most = quota.disk_bytes_max?;
+    let taken = bytes_of(jobs, token);
+    if taken <= most || entry.failures.of_job.is_some() || entry.output.closing.is_some() {
+        return None;
     }
-
-    /// Fails a job that has written output if its token's jobs now exceed their quota.
-    pub(super) fn hold_to_quota(&mut self, job: JobId) {
-        let Some(entry) = self.jobs.get(&job).filter(|entry| !entry.state.ended()) else { return };
-        let Some(JobOwner { token, quota }) = &entry.submission.owner else { return };
-        let Some(most) = quota.disk_bytes_max else { return };
-        let taken = self.bytes_of(token);
-        if taken <= most || entry.failures.of_job.is_some() || entry.output.closing.is_some() {
-            return;
-        }
-        let detail =
-            format!("the live jobs of the token {token} take {taken} bytes of disk, and its quota is {most}");
-        let Some(entry) = self.jobs.get_mut(&job) else { return };
-        entry.failures.of_job = Some(JobFailure {
-            code: FailureCode::Limit,
-            message: "passed the quota of its token".to_owned(),
-            detail: Some(detail),
-        });
-        self.events.push(Event::JobFailed { job, cause: External::LimitPassed });
-    }
+    let detail =
+        format!("the live jobs of the token {token} take {taken} bytes of disk, and its quota is {most}");
+    jobs.get_mut(job)?.failures.of_job = Some(JobFailure {
+        code: FailureCode::Limit,
+        message: "passed the quota of its token".to_owned(),
+        detail: Some(detail),
+    });
+    Some(Event::JobFailed { job, cause: External::LimitPassed })
 }

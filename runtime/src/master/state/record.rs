@@ -4,8 +4,8 @@
 //!
 //! Invariant: `sums` counts each map with a report once.
 
+use super::fleet::shift;
 use super::sums::{Nearness, Sums};
-use super::workers::shift;
 use crate::api::{
     AttemptCounts, AttemptEnd, AttemptFailure, AttemptRecord, FeedAttempt, FeedEnd, FetchRecord,
 };

@@ -1,33 +1,22 @@
-//! Submission of jobs: a job is checked before anything starts, and the records of old jobs are trimmed.
+//! Submission of jobs, which are checked before anything starts, and ends that their clients cause.
 
 use super::super::recovery::RecoveryNote;
 use super::super::translate;
 use super::MasterState;
-use super::job::{JobEntry, StatusContext};
+use super::job::JobEntry;
 use super::job_parts::JobKeys;
+use super::quotas::check_quota;
 use crate::api::{ApiError, BAD_RECORDS_MAX, ErrorCode, SCHEMA, Submission};
 use crate::journal::JournalRecord;
 use crate::output_dir::{ClaimedOutput, check_output};
+use crate::registry::Registry;
 use gristmill_scheduler::catalogue::nearest;
-use gristmill_scheduler::event::Event;
+use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::{MAPS_MAX, Time};
 use gristmill_worker::http::Secret;
 use gristmill_worker::sanitize;
 use tokio::sync::watch;
-
-/// Maximum number of maps, attempts, transfers and parts kept of all ended jobs together, the newest first; about 200
-/// MB. The newest job is kept whole, however many it has.
-pub(super) const TRACED_RECORDS_MAX: usize = 500_000;
-
-/// Number of ended jobs whose logs are kept.
-const LOGGED_JOBS_MAX: usize = 20;
-
-/// Number of ended jobs that are remembered, those of earlier masters included.
-pub(crate) const ENDED_JOBS_MAX: usize = 1000;
-
-/// Maximum number of distinct pool names, if any name is a pool.
-const POOLS_MAX: usize = 10_000;
 
 /// Longest parameters of a job as JSON, bytes.
 const PARAMETERS_BYTES_MAX: usize = 1 << 20;
@@ -106,7 +95,7 @@ impl MasterState {
             return Err(refuse(ErrorCode::Journal, words));
         }
         check_words(&mut submission)?;
-        self.check_program(&submission)?;
+        check_program(&submission, &self.join_terms.build, &self.deciders.registry)?;
         check_counts(&submission)?;
         check_output(&submission.output).map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
         let parsed = ParsedTexts::of(&submission)?;
@@ -120,12 +109,12 @@ impl MasterState {
         if let Some(exact) = &submission.exact {
             exact.validate().map_err(|reason| refuse(ErrorCode::Exact, reason))?;
         }
-        self.check_pool(submission.pool.as_deref())?;
-        self.check_quota(submission.owner.as_ref())?;
+        self.pools.check(submission.pool.as_deref())?;
+        check_quota(&self.jobs, submission.owner.as_ref())?;
         translate::job_spec(&submission, now)
             .check()
             .map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
-        let job = self.register.next_job().map_err(|error| {
+        let job = self.jobs.register.next_job().map_err(|error| {
             refuse(
                 ErrorCode::Register,
                 format!("no number could be reserved for the job in the state folder: {error}"),
@@ -162,27 +151,14 @@ impl MasterState {
         parsed: ParsedTexts,
     ) -> watch::Receiver<bool> {
         let mut spec = translate::job_spec(&submission, now);
-        let pools = self.pools.numbers.len() as u32;
-        spec.pool =
-            submission.pool.as_ref().map(|name| *self.pools.numbers.entry(name.clone()).or_insert(pools));
-        spec.quota = self.slot_quota(submission.owner.as_ref());
-        spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weights.get(name).copied());
+        spec.pool = submission.pool.as_ref().map(|name| self.pools.number(name));
+        spec.quota = self.pools.slot_quota(submission.owner.as_ref());
+        spec.pool_weight = submission.pool.as_ref().and_then(|name| self.pools.weight(name));
         let (changed, receiver) = watch::channel(false);
-        let mut entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);
-        let others = 0 < self.jobs_live();
-        entry.shared = others || self.workers.values().any(|worker| worker.is_divided());
-        if others {
-            // All other jobs became shared when the second of them arrived.
-            if let Some(alone) = self.alone.take().and_then(|job| self.jobs.get_mut(&job)) {
-                alone.shared |= !alone.state.ended();
-            }
-        } else {
-            self.alone = Some(job);
-        }
-        self.register.job_arrived(|| Some(entry.status(now, job, StatusContext::default())));
-        self.jobs.insert(job, entry);
+        let entry = JobEntry::new(submission, parsed.keys, parsed.cuts, now, changed);
+        let divided = self.fleet.workers.values().any(|worker| worker.is_divided());
+        self.jobs.arrive(now, job, entry, divided);
         self.events.push(Event::JobArrived { job, spec: spec.into() });
-        self.forget_old_jobs();
         receiver
     }
 
@@ -202,92 +178,60 @@ impl MasterState {
         Ok(())
     }
 
-    /// Checks the program of a submission. The cluster runs its own code under the names it knows, so a submitter with
-    /// other code would get results of the wrong code.
-    fn check_program(&self, submission: &Submission) -> Result<(), ApiError> {
-        if submission.program.is_some() {
-            // Its own processes run it, and report if they do not know the job.
-            return Ok(());
-        }
-        if submission.build != self.join_terms.build {
-            let its = match submission.build.as_str() {
-                "" => "not named",
-                build => build,
-            };
-            return Err(refuse(
-                ErrorCode::Build,
-                format!(
-                    "the submitting program differs from the cluster's (build {its} instead of {}): user functions \
-                     are compiled in, so submit with the executable that master and workers run",
-                    self.join_terms.build
-                ),
-            ));
-        }
-        let registry = &self.deciders.registry;
-        if registry.has_plan(&submission.name) {
-            return Ok(());
-        }
-        let near = nearest(&submission.name, registry.job_names());
-        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let words = format!("no job `{}` is registered in the cluster's program{near}", submission.name);
-        Err(refuse(ErrorCode::JobName, words))
+    /// Cancels a job. Returns true if the job exists.
+    pub(crate) fn cancel(&mut self, job: JobId) -> bool {
+        self.events.push(Event::JobCancelled { job });
+        self.jobs.has(job)
     }
 
-    /// Checks the pool: if pools are defined, no other is accepted.
-    fn check_pool(&self, pool: Option<&str>) -> Result<(), ApiError> {
-        let Some(pool) = pool.filter(|pool| !self.pools.numbers.contains_key(*pool)) else { return Ok(()) };
-        if self.pools.weights.is_empty() {
-            return match self.pools.numbers.len() < POOLS_MAX {
-                true => Ok(()),
-                false => Err(refuse(
-                    ErrorCode::Pool,
-                    format!("there are {POOLS_MAX} pools already, and `{pool}` is none of them"),
-                )),
-            };
+    /// Enters that the client on which a job depends is gone.
+    pub(crate) fn client_lost(&mut self, job: JobId) {
+        let Some(entry) = self.jobs.get_mut(job) else { return };
+        entry.followers.client = false;
+        self.journal.keep(|| RecoveryNote::ClientLost { job });
+        if !entry.state.ended() {
+            self.events.push(Event::JobFailed { job, cause: External::ClientLost });
+        } else if !*entry.output.closed.borrow() && !self.replaying {
+            // The job ended while its client was already gone, and its output is still open.
+            self.jobs.close_for_client(job);
         }
-        let near = nearest(pool, self.pools.numbers.keys().map(String::as_str));
-        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        let known: Vec<&str> = self.pools.numbers.keys().map(String::as_str).collect();
-        Err(refuse(
-            ErrorCode::Pool,
-            format!("there is no pool `{pool}`; {near}There is {}", known.join(", ")),
-        ))
     }
 
-    /// Trims what is kept of ended jobs. A job that is still followed is kept whole.
-    fn forget_old_jobs(&mut self) {
-        // Those of earlier masters are dropped first.
-        let past = self.register.past_jobs().len();
-        for _ in 0..past.min((past + self.ended.len()).saturating_sub(ENDED_JOBS_MAX)) {
-            self.register.forget_oldest();
-        }
-        let too_many = self.ended.len().saturating_sub(ENDED_JOBS_MAX);
-        let jobs = &mut self.jobs;
-        // The parts of a job whose output is still open are needed to close it.
-        let open = |job: &JobEntry| job.followers.client && !*job.output.closed.borrow();
-        let followed = |job: &JobEntry| 0 < job.followers.changed.receiver_count() || open(job);
-        for (at, id) in self.ended.iter().copied().take(too_many).collect::<Vec<_>>() {
-            if !jobs.get(&id).is_some_and(followed) {
-                jobs.remove(&id);
-                self.ended.remove(&(at, id));
-                self.register.forget(id);
-            }
-        }
-        let mut records = 0;
-        for (newer, (_, id)) in self.ended.iter().rev().enumerate() {
-            let Some(job) = jobs.get_mut(id) else { continue };
-            if LOGGED_JOBS_MAX <= newer {
-                job.logs = Default::default();
-            }
-            records += job.records.len() + job.output.parts.len() + job.bad_records.total() as usize;
-            if 0 < newer && TRACED_RECORDS_MAX < records && !followed(job) {
-                job.records.forget_trace();
-                job.estimates = Default::default();
-                job.output.parts = Default::default();
-                job.bad_records = Default::default();
-            }
+    /// Enters that the output of a job has been finished or abandoned.
+    pub(crate) fn closed(&mut self, now: Time, job: JobId, failed: Option<String>) {
+        if let Some(outcome) = self.jobs.closed(now, job, failed, &mut self.journal) {
+            self.jobs.end(now, job, outcome, self.fleet.size(), &mut self.journal);
         }
     }
+}
+
+/// Checks the program of a submission. The cluster runs its own code under the names it knows, so a submitter with
+/// other code would get results of the wrong code.
+fn check_program(submission: &Submission, build: &str, registry: &Registry) -> Result<(), ApiError> {
+    if submission.program.is_some() {
+        // Its own processes run it, and report if they do not know the job.
+        return Ok(());
+    }
+    if submission.build != build {
+        let its = match submission.build.as_str() {
+            "" => "not named",
+            its => its,
+        };
+        return Err(refuse(
+            ErrorCode::Build,
+            format!(
+                "the submitting program differs from the cluster's (build {its} instead of {build}): user functions \
+                 are compiled in, so submit with the executable that master and workers run"
+            ),
+        ));
+    }
+    if registry.has_plan(&submission.name) {
+        return Ok(());
+    }
+    let near = nearest(&submission.name, registry.job_names());
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let words = format!("no job `{}` is registered in the cluster's program{near}", submission.name);
+    Err(refuse(ErrorCode::JobName, words))
 }
 
 /// Values of a submission parsed from text.

@@ -4,13 +4,14 @@ mod comeback;
 mod compaction;
 mod counts;
 mod every_line;
+mod fault_simulator;
 mod feed;
 mod notices;
 mod promises;
 
-use super::job::StatusContext;
+use super::fleet::HOSTS_KEPT_MAX;
+use super::job::{JobEntry, StatusContext};
 use super::job_parts::JobKeys;
-use super::workers::HOSTS_KEPT_MAX;
 use super::*;
 use crate::api::{
     ApiError, AttemptEnd, BuiltPart, ErrorCode, ExactWork, JobState, JobStatus, SCHEMA, Submission,
@@ -100,14 +101,14 @@ impl Scene {
             list_secret: gristmill_worker::http::Secret::from_bytes([7; 32]),
             build: "build".to_owned(),
             heartbeat_ms: 500,
-            deciders: LiveDeciders {
-                registry: Registry::standard().policy(&RUTHLESS),
-                names: DeciderNames {
+            deciders: LiveDeciders::new(
+                Registry::standard().policy(&RUTHLESS),
+                DeciderNames {
                     policy: "ruthless".to_owned(),
                     placement: "pull".to_owned(),
                     estimator: "linear".to_owned(),
                 },
-            },
+            ),
             pools: pools.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect(),
             divided_slots: false,
             journal: None,
@@ -215,7 +216,7 @@ impl Scene {
 
     /// Record of the attempt in the trace of its job.
     fn record(&self, attempt: AttemptId) -> crate::api::AttemptRecord {
-        let trace = self.state.trace(self.now, attempt.task.job).unwrap();
+        let trace = self.state.queries().trace(self.now, attempt.task.job).unwrap();
         trace.attempts.into_iter().find(|record| record.attempt == attempt).unwrap()
     }
 }
@@ -294,7 +295,7 @@ fn shuffle_is_done_when_no_reduce_lacks_a_segment_and_stays_so_when_a_reduce_mov
     let mut scene = Scene::new(&[]);
     let worker = scene.join();
     let job = scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 2]).unwrap();
-    let done = |scene: &Scene, job| scene.state.status(scene.now, job).unwrap().shuffle_done_ns;
+    let done = |scene: &Scene, job| scene.state.queries().status(scene.now, job).unwrap().shuffle_done_ns;
     for index in 0..2 {
         let map = TaskId::map(job, index).attempt(0);
         scene.map_done(worker, map);
@@ -330,7 +331,8 @@ fn segments_are_counted_once_when_the_backup_of_a_reduce_gathers_them_too() {
     for &(home, partition) in &homes {
         scene.fetched_of(home, workers[0], map(job), partition);
     }
-    let segments = |scene: &Scene| scene.state.status(scene.now, job).unwrap().totals.shuffle_segments;
+    let segments =
+        |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap().totals.shuffle_segments;
     assert_eq!((homes.len(), segments(&scene)), (4, 4), "{homes:?}");
     scene.pass(Span::whole_seconds(1));
     for &(home, partition) in &homes[..3] {
@@ -355,7 +357,7 @@ fn segments_are_counted_once_when_the_backup_of_a_reduce_gathers_them_too() {
 fn slots_of_a_job_are_those_of_its_end_and_a_job_alone_had_all_of_them() {
     let mut scene = Scene::new(&[]);
     scene.join();
-    let had_all = |scene: &Scene, job| scene.state.trace(scene.now, job).unwrap().had_all_slots;
+    let had_all = |scene: &Scene, job| scene.state.queries().trace(scene.now, job).unwrap().had_all_slots;
     let first = scene.submit(|_| {}).unwrap();
     assert!(had_all(&scene, first));
     scene.state.cancel(first);
@@ -367,7 +369,7 @@ fn slots_of_a_job_are_those_of_its_end_and_a_job_alone_had_all_of_them() {
     scene.pass(Span::whole_seconds(5));
     let third = scene.submit(|_| {}).unwrap();
     assert!(had_all(&scene, first) && !had_all(&scene, second) && !had_all(&scene, third));
-    let slots = [first, second].map(|job| scene.state.status(scene.now, job).unwrap().slots);
+    let slots = [first, second].map(|job| scene.state.queries().status(scene.now, job).unwrap().slots);
     assert_eq!(slots, [1, 2]);
     let mut scene = Scene::new(&[]);
     scene.join();
@@ -400,7 +402,7 @@ fn transfers_that_came_damaged_are_counted_and_their_way_is_named_once() {
         let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10, resent: 2 }];
         scene.tell(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns: 0, ended_ns: 0 });
     }
-    let entry = &scene.state.jobs[&job];
+    let entry = &scene.state.jobs.entries[&job];
     assert_eq!(entry.records.sums.totals.transfers_damaged, 4);
     let named = entry.incidents.latest.iter().filter(|text| text.contains("came damaged")).count();
     assert_eq!(named, 1, "{:?}", entry.incidents.latest);
@@ -418,7 +420,7 @@ fn transfer_that_a_clock_ahead_tells_of_keeps_its_length_and_ends_when_it_was_to
     let outputs = vec![FetchedOutput { map: map(job), partitions: vec![0], bytes: 10, resent: 0 }];
     let started_ns = ended_ns - took_ns;
     scene.tell(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns, ended_ns });
-    let trace = scene.state.trace(scene.now, job).unwrap();
+    let trace = scene.state.queries().trace(scene.now, job).unwrap();
     let fetch = &trace.fetches[0];
     assert_eq!((fetch.started_ns, fetch.ended_ns), (told_ns - took_ns, told_ns));
 }
@@ -493,7 +495,7 @@ fn successor_of_a_reduce_that_was_handed_over_is_told_where_it_stood_and_where_i
     };
     assert_eq!((*attempt, resume.attempt, &resume.state), (reduce(job, 1), reduce(job, 0), &state));
     assert_eq!((resume.endpoint.host.as_str(), resume.endpoint.port), ("127.0.0.1", 1001));
-    let status = scene.state.status(scene.now, job).unwrap();
+    let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!((status.totals.cpu_ns, status.counters.len()), (9, 0), "the successor counts for both");
 }
 
@@ -537,7 +539,7 @@ fn order_of_lanes_goes_to_workers_that_gather_when_two_jobs_shuffle_and_not_too_
     let workers = [first, second];
     let running = |scene: &Scene, job: JobId| -> Vec<(WorkerId, AttemptId)> {
         let at = |worker: WorkerId| {
-            scene.state.workers[&worker].running.keys().map(move |attempt| (worker, *attempt))
+            scene.state.fleet.workers[&worker].running.keys().map(move |attempt| (worker, *attempt))
         };
         workers.into_iter().flat_map(at).filter(|(_, attempt)| attempt.task.job == job).collect()
     };
@@ -556,7 +558,7 @@ fn order_of_lanes_goes_to_workers_that_gather_when_two_jobs_shuffle_and_not_too_
     let expected = [(high, LaneShare::All), (low, LaneShare::All)];
     let notified = [lanes(&mut scene, first), lanes(&mut scene, second)];
     let gathers: Vec<bool> =
-        workers.iter().map(|worker| !scene.state.workers[worker].gathers.is_empty()).collect();
+        workers.iter().map(|worker| !scene.state.fleet.workers[worker].gathers.is_empty()).collect();
     for (notified, gathers) in notified.iter().zip(gathers) {
         assert_eq!(notified.len(), usize::from(gathers), "{notified:?}");
         assert!(notified.iter().all(|order| order.grants == expected && !order.only), "{notified:?}");
@@ -619,9 +621,9 @@ fn submission_that_makes_no_sense_is_refused_before_anything_starts() {
         assert_eq!(error.code, code, "{}", error.message);
         assert!(error.message.contains(words), "{}", error.message);
     }
-    assert_eq!(scene.state.jobs_live(), 0);
+    assert_eq!(scene.state.jobs.live_count(), 0);
     let job = scene.submit(|submission| submission.pool = Some("reports".to_owned())).unwrap();
-    assert_eq!(scene.state.status(scene.now, job).unwrap().pool.as_deref(), Some("reports"));
+    assert_eq!(scene.state.queries().status(scene.now, job).unwrap().pool.as_deref(), Some("reports"));
 }
 
 #[test]
@@ -629,7 +631,7 @@ fn job_with_a_deadline_gets_an_outlook_when_it_arrives() {
     let mut scene = Scene::new(&[]);
     scene.join();
     let job = scene.submit(|submission| submission.deadline_ns = Some(5_000_000_000)).unwrap();
-    let status = scene.state.status(scene.now, job).unwrap();
+    let status = scene.state.queries().status(scene.now, job).unwrap();
     let outlook = status.deadline_outlook.unwrap();
     assert_eq!((outlook.feasible, status.deadline_ns), (None, Some(scene.now.0 + 5_000_000_000)));
     assert!(outlook.words.contains("5.0 s"), "{}", outlook.words);
@@ -682,7 +684,7 @@ fn words_of_a_worker_are_cleaned_and_clipped_when_they_come_in() {
     let report = AttemptReport { counters: vec![(harm(1 << 20), 1)], ..AttemptReport::default() };
     let (attempt, class, message) = (map(job), FailureClass::User, harm(10 << 20));
     scene.tell(worker, WorkerFrame::AttemptFailed { attempt, class, message, report });
-    let status = scene.state.status(scene.now, job).unwrap();
+    let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!(status.incidents.len(), 1);
     check_clean(&status.incidents[0]);
     check_clean(&status.failure.unwrap().detail.unwrap());
@@ -699,7 +701,7 @@ fn names_of_counters_are_cleaned_and_clipped() {
     let report = AttemptReport { bytes_out: 10, counters, ..AttemptReport::default() };
     let print = OutputFingerprint::default();
     scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report });
-    let counters = scene.state.status(scene.now, job).unwrap().counters;
+    let counters = scene.state.queries().status(scene.now, job).unwrap().counters;
     assert_eq!((counters.len(), counters["lines"]), (2, 2));
     counters.keys().for_each(|name| check_clean(name));
     assert!(counters.keys().all(|name| name.len() < 300));
@@ -718,20 +720,20 @@ fn counters_of_too_many_names_are_left_out_and_that_is_said_once() {
         ..AttemptReport::default()
     };
     scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report: report(0) });
-    let status = |scene: &Scene| scene.state.status(scene.now, job).unwrap();
+    let status = |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap();
     let kept = status(&scene);
     assert_eq!((kept.counters.len(), kept.counters["00000"], kept.counters["00999"]), (1000, 1, 1));
     let said =
         |status: &JobStatus| status.incidents.iter().filter(|text| text.contains("1000 names")).count();
     assert_eq!(said(&kept), 1);
-    let trace = scene.state.trace(scene.now, job).unwrap();
+    let trace = scene.state.queries().trace(scene.now, job).unwrap();
     assert!(trace.attempts.iter().all(|it| it.report.as_ref().is_none_or(|it| it.counters.len() <= 1000)));
-    let job = scene.state.jobs.get_mut(&job).unwrap();
+    let job = scene.state.jobs.get_mut(job).unwrap();
     for from in [0, 500, 4000] {
         job.records.reduced(map(JobId(1)), Time(2), report(from), 0);
         job.report_left_out_counters(Time(2));
     }
-    let kept = scene.state.status(scene.now, JobId(1)).unwrap();
+    let kept = scene.state.queries().status(scene.now, JobId(1)).unwrap();
     assert_eq!((kept.counters.len(), kept.counters["00000"], kept.counters["00999"]), (1000, 2, 3));
     assert_eq!(said(&kept), 1);
 }
@@ -778,7 +780,7 @@ fn submission_with_names_that_are_too_long_or_unclean_is_refused() {
         check_clean(&refused.message);
     }
     let job = scene.submit(|it| it.remarks = vec![harm(1 << 20)]).unwrap();
-    check_clean(&scene.state.status(scene.now, job).unwrap().remarks[0]);
+    check_clean(&scene.state.queries().status(scene.now, job).unwrap().remarks[0]);
 }
 
 #[test]
@@ -811,7 +813,7 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
         })
         .collect();
     assert_eq!(runs_on.len(), 2);
-    let read = |scene: &Scene| scene.state.status(scene.now, job).unwrap().input_bytes_read;
+    let read = |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap().input_bytes_read;
     for bytes_in in [3, 7] {
         for (&worker, &attempt) in &runs_on {
             let running = vec![AttemptProgress { attempt, bytes_in, records_in: 0 }];
@@ -836,33 +838,33 @@ fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follow
     for number in 0..3 {
         let job = scene.submit(|submission| submission.reduces = 0).unwrap();
         if number == 1 {
-            followers.push(scene.state.watch(job).unwrap());
+            followers.push(scene.state.jobs.watch(job).unwrap());
         }
         let part = Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 1, named: Vec::new() };
-        let entry = scene.state.jobs.get_mut(&job).unwrap();
+        let entry = scene.state.jobs.get_mut(job).unwrap();
         let stamp = FileStamp { size: 1, modified_ns: 1, inode: 1 };
         let built = BuiltPart { attempt: map(job), stamp };
-        let indices = 1..=submit::TRACED_RECORDS_MAX as u32;
+        let indices = 1..=jobs::TRACED_RECORDS_MAX as u32;
         entry.output.parts = indices.map(|index| (index, (part.clone(), built))).collect();
         let report = AttemptReport::default();
         scene.tell(worker, WorkerFrame::CommitRequest { attempt: map(job) });
         scene.tell(worker, WorkerFrame::PartFinished { attempt: map(job), part, stamp, report });
-        assert!(scene.state.jobs[&job].state.ended(), "{job}");
-        scene.state.client_closed(scene.now, job, None);
+        assert!(scene.state.jobs.entries[&job].state.ended(), "{job}");
+        scene.state.jobs.client_closed(scene.now, job, None, &mut scene.state.journal);
         jobs.push(job);
     }
-    let parts = |scene: &Scene, job: &JobId| scene.state.jobs[job].output.parts.len();
+    let parts = |scene: &Scene, job: &JobId| scene.state.jobs.entries[job].output.parts.len();
     scene.submit(|_| {}).unwrap();
-    let whole = submit::TRACED_RECORDS_MAX + 1;
+    let whole = jobs::TRACED_RECORDS_MAX + 1;
     assert_eq!(jobs.iter().map(|job| parts(&scene, job)).collect::<Vec<_>>(), [0, whole, whole]);
     drop(followers);
     scene.submit(|_| {}).unwrap();
     assert_eq!(jobs.iter().map(|job| parts(&scene, job)).collect::<Vec<_>>(), [0, 0, whole]);
     assert!(
-        scene.state.statuses(scene.now).iter().all(|job| job.parts.is_empty()),
+        scene.state.queries().statuses(scene.now).iter().all(|job| job.parts.is_empty()),
         "a list of jobs has no parts"
     );
-    assert_eq!(scene.state.jobs_live(), 2);
+    assert_eq!(scene.state.jobs.live_count(), 2);
 }
 
 #[test]
@@ -904,11 +906,12 @@ fn process_is_found_by_its_host_where_others_have_the_same_number() {
     let on = |host: &str| Hello { host: host.to_owned(), pid: 7, ..Scene::hello(1) };
     let (first, second) = (scene.try_join(on("a")).unwrap(), scene.try_join(on("b")).unwrap());
     let key = Secret::from_bytes([9; 32]);
-    let found = |scene: &Scene| ["a", "b", "c"].map(|host| scene.state.worker_of_process(host, 7, &key));
+    let found =
+        |scene: &Scene| ["a", "b", "c"].map(|host| scene.state.fleet.worker_of_process(host, 7, &key));
     assert_eq!(found(&scene), [Some(first), Some(second), None]);
     // Neither another key nor the proof of the end, which the worker itself has, is accepted.
     for key in [Secret::from_bytes([8; 32]), ended_proof(&key)] {
-        assert_eq!(scene.state.worker_of_process("a", 7, &key), None);
+        assert_eq!(scene.state.fleet.worker_of_process("a", 7, &key), None);
     }
     scene.state.lost(scene.now, first, None);
     assert_eq!(found(&scene), [None, Some(second), None]);
@@ -940,8 +943,8 @@ fn detached_job_is_publishing_while_the_master_closes_its_output() {
 
 /// The parts of a job's description that contain worker texts.
 fn shown(scene: &Scene, job: JobId) -> serde_json::Value {
-    let logs = scene.state.logs(job).unwrap();
-    let trace = scene.state.trace(scene.now, job).unwrap();
+    let logs = scene.state.jobs.logs(job).unwrap();
+    let trace = scene.state.queries().trace(scene.now, job).unwrap();
     serde_json::json!([logs, trace])
 }
 
@@ -951,7 +954,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     let liar = scene.join();
     let second =
         scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 3]).unwrap();
-    let held: Vec<AttemptId> = scene.state.workers[&liar].running.keys().copied().collect();
+    let held: Vec<AttemptId> = scene.state.fleet.workers[&liar].running.keys().copied().collect();
     assert_eq!(held.len(), 1, "it has a slot, and runs a map there");
     let before = [shown(&scene, job), shown(&scene, second)];
     scene.said(honest);
@@ -1012,8 +1015,8 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         assert_eq!([shown(&scene, job), shown(&scene, second)], before, "{what}");
     }
     assert!(scene.said(honest).is_empty());
-    assert!(scene.state.workers[&liar].heartbeat.running.is_empty());
-    assert_eq!(scene.state.workers[&liar].running.keys().copied().collect::<Vec<_>>(), held);
+    assert!(scene.state.fleet.workers[&liar].heartbeat.running.is_empty());
+    assert_eq!(scene.state.fleet.workers[&liar].running.keys().copied().collect::<Vec<_>>(), held);
 }
 
 #[test]
@@ -1048,7 +1051,7 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
         scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
         scene.tell(worker, WorkerFrame::MapFinished { attempt, print: OutputFingerprint::default(), report });
     }
-    let status = scene.state.status(scene.now, job).unwrap();
+    let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!((status.maps.done, status.totals.cpu_ns), (3, u64::MAX));
 }
 
@@ -1062,7 +1065,7 @@ fn long_word_about_a_failure_is_clipped() {
         panic!("it ended well")
     };
     assert!((1000..10_000).contains(&words.len()), "{} bytes", words.len());
-    let incidents = scene.state.status(scene.now, job).unwrap().incidents;
+    let incidents = scene.state.queries().status(scene.now, job).unwrap().incidents;
     assert!(incidents.iter().all(|incident| incident.len() < 10_000));
 }
 
@@ -1091,7 +1094,7 @@ fn what_ran_where_memory_ran_out_is_launched_again_to_run_alone() {
         _ => None,
     });
     assert_eq!(alone, Some((TaskId::map(job, 0).attempt(1), true)));
-    let status = scene.state.status(scene.now, job).unwrap();
+    let status = scene.state.queries().status(scene.now, job).unwrap();
     assert!(
         status.incidents.iter().any(|it| it.contains("a worker process to themselves next")),
         "{status:?}"

@@ -34,7 +34,7 @@ impl Standing {
         let folder = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
         let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
-        scene.state.come_back_from(journal);
+        scene.state.journal.come_back_from(journal);
         scene.state.begin_generation(Time(1), 1);
         let claim = OutputDirectory::claim(&folder.path().join("out"), false, false, "0123456789").unwrap();
         let probe = claim.probe().clone();
@@ -62,7 +62,7 @@ impl Standing {
         let now = scene.now;
         drop(scene);
         let path = folder.path().join("recovery");
-        let (mut next, length) = relived(&path);
+        let (mut next, length) = replayed(&path);
         next.now = now;
         let journal = RecoveryJournal::go_on(path, length).unwrap();
         next.state.go_on(now, 2, Register::in_memory(), journal);
@@ -71,10 +71,10 @@ impl Standing {
 }
 
 /// Rebuilds a scene from this journal. Also returns the length of its intact part.
-pub(super) fn relived(path: &Path) -> (Scene, u64) {
+pub(super) fn replayed(path: &Path) -> (Scene, u64) {
     let mut scene = Scene::new(&[]);
     let mut journal = recall(path).unwrap().unwrap();
-    scene.state.relive(&mut journal).unwrap();
+    scene.state.replay(&mut journal).unwrap();
     (scene, journal.offset())
 }
 
@@ -115,9 +115,10 @@ fn state_is_the_same_when_it_is_made_again_of_what_was_written_down_and_of_every
     standing.scene.map_done(second, nth_map(job, 1));
     standing.scene.state.lost(standing.scene.now, second, None);
     standing.scene.settle();
-    let (again, length) = relived(&standing.journal());
+    let (again, length) = replayed(&standing.journal());
     assert_eq!(known(&again.state), known(&standing.scene.state));
-    let (one, other) = (again.state.status(Time(9), job), standing.scene.state.status(Time(9), job));
+    let (one, other) =
+        (again.state.queries().status(Time(9), job), standing.scene.state.queries().status(Time(9), job));
     let counts = |status: Option<JobStatus>| status.map(|it| (it.maps, it.reduces, it.attempts, it.totals));
     assert_eq!(format!("{:?}", counts(one)), format!("{:?}", counts(other)));
     let whole = std::fs::read(standing.journal()).unwrap();
@@ -126,7 +127,7 @@ fn state_is_the_same_when_it_is_made_again_of_what_was_written_down_and_of_every
     let first_line = 1 + whole.iter().position(|byte| *byte == b'\n').unwrap();
     for end in (first_line..whole.len()).step_by(7) {
         std::fs::write(&path, &whole[..end]).unwrap();
-        let (beginning, _) = relived(&path);
+        let (beginning, _) = replayed(&path);
         beginning.state.core.audit().unwrap();
     }
 }
@@ -159,9 +160,9 @@ fn journal_whose_facts_lead_to_other_orders_than_it_says_is_refused_and_the_firs
         let path = standing.journal();
         with_other_orders(&path, change);
         let mut journal = recall(&path).unwrap().unwrap();
-        match Scene::new(&[]).state.relive(&mut journal) {
+        match Scene::new(&[]).state.replay(&mut journal) {
             Err(RecallError::Differs { what, .. }) => what,
-            other => panic!("{:?}", other.map(|relived| relived.now)),
+            other => panic!("{:?}", other.map(|replayed| replayed.now)),
         }
     };
     let what = refused(|orders| *orders.last_mut().unwrap() ^= 1);
@@ -201,7 +202,7 @@ fn worker_that_missed_its_orders_is_told_them_again_by_the_same_numbers() {
         })
         .collect();
     assert_eq!((homes, launches), (true, vec![nth_map(job, 0)]), "{rest:?}");
-    assert_eq!(scene.state.status(scene.now, job).unwrap().attempts.launched, 1);
+    assert_eq!(scene.state.queries().status(scene.now, job).unwrap().attempts.launched, 1);
 }
 
 #[test]

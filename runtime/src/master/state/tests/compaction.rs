@@ -1,6 +1,6 @@
 //! The recovery file stays bounded, however many jobs a master has had, also if it always has one.
 
-use super::comeback::{header, relived};
+use super::comeback::{header, replayed};
 use super::*;
 use crate::journal::{Journal, JournalReader};
 use crate::master::recovery::RecoveryJournal;
@@ -17,10 +17,10 @@ const JOBS: u32 = 100;
 /// A master whose recovery file is compacted often.
 fn scene(folder: &tempfile::TempDir) -> (Scene, PathBuf) {
     let mut scene = Scene::new(&[]);
-    scene.state.register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
+    scene.state.jobs.register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
     let path = folder.path().join("recovery");
     let journal = RecoveryJournal::begin(path.clone(), &header()).unwrap();
-    scene.state.come_back_from(journal.compact_after(COMPACT_AFTER_BYTES));
+    scene.state.journal.come_back_from(journal.compact_after(COMPACT_AFTER_BYTES));
     scene.state.begin_generation(Time(1), 1);
     (scene, path)
 }
@@ -35,7 +35,7 @@ fn finish(scene: &mut Scene, worker: WorkerId, job: JobId) {
     let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
     let (stamp, report) = (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
     scene.tell(worker, WorkerFrame::PartFinished { attempt: reduce, part, stamp, report });
-    scene.state.client_closed(scene.now, job, None);
+    scene.state.jobs.client_closed(scene.now, job, None, &mut scene.state.journal);
     scene.settle();
 }
 
@@ -44,7 +44,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
     let folder = tempfile::tempdir().unwrap();
     let (mut scene, path) = scene(&folder);
     let journal = folder.path().join("journal");
-    scene.state.write_also(Journal::create(&journal, &header()).unwrap());
+    scene.state.journal.write_also(Journal::create(&journal, &header()).unwrap());
     let worker = scene.try_join(Scene::hello(2)).unwrap();
     let (mut largest, mut begun_anew, mut length) = (0, 0, 0);
     let mut live = scene.submit(|_| {}).unwrap();
@@ -60,20 +60,20 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
     assert!(3 < begun_anew, "begun anew {begun_anew} times");
     // The state, the growth it is allowed before compaction, and what one iteration adds.
     assert!(largest < 3 * COMPACT_AFTER_BYTES, "{largest} bytes");
-    let (mut again, length) = relived(&path);
+    let (mut again, length) = replayed(&path);
     assert_eq!(length, std::fs::metadata(&path).unwrap().len());
     again.state.core.audit().unwrap();
     let jobs: Vec<JobId> = again.state.core.live_jobs().map(|job| job.id).collect();
     assert_eq!(jobs, [live]);
     let status = |scene: &mut Scene| {
-        let status = scene.state.status(Time(9), live).unwrap();
+        let status = scene.state.queries().status(Time(9), live).unwrap();
         format!("{:?} {:?} {:?} {:?}", status.state, status.maps, status.attempts, status.totals)
     };
     assert_eq!(status(&mut again), status(&mut scene));
     let register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
     let past = register.past(JobId(JOBS - 1)).unwrap();
     assert_eq!(past.state, JobState::Succeeded, "the register tells of what has ended");
-    scene.state.end_journal(crate::master::input::Ending::Abandons);
+    scene.state.journal.end(crate::master::input::Ending::Abandons);
     let registry = Registry::standard().policy(&RUTHLESS);
     let mut reader = JournalReader::new(BufReader::new(std::fs::File::open(&journal).unwrap())).unwrap();
     let replayed = replay(&registry, &mut reader, None).unwrap();
@@ -94,9 +94,9 @@ fn file_that_cannot_be_begun_anew_stays_as_it_was_and_grows_on() {
     });
     assert_eq!(failed.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    scene.state.come_back_from(journal);
+    scene.state.journal.come_back_from(journal);
     scene.submit(|_| {}).unwrap();
-    let (again, _) = relived(&path);
+    let (again, _) = replayed(&path);
     assert_eq!(again.state.core.live_jobs().count(), 2);
     assert_eq!(
         std::fs::read_dir(folder.path()).unwrap().count(),

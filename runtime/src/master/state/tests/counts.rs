@@ -63,7 +63,7 @@ fn no_number_of_a_submission_sizes_anything_beyond_the_limits() {
             scene.join();
             if let Ok(job) = scene.state.submit(scene.now, decoded).map(|(job, _)| job) {
                 scene.settle();
-                let totals = scene.state.status(scene.now, job).unwrap();
+                let totals = scene.state.queries().status(scene.now, job).unwrap();
                 assert_eq!((totals.maps.total, totals.reduces.total), (2, 1), "{pointer} = {huge}");
             }
         });

@@ -4,7 +4,7 @@
 //! The workers follow the rules of `agent::control::link`: they keep numbered frames until these are confirmed, and
 //! send them again.
 
-use super::comeback::{header, relived};
+use super::comeback::{header, replayed};
 use super::*;
 use crate::master::recovery::RecoveryJournal;
 use crate::output_dir::OutputDirectory;
@@ -143,9 +143,9 @@ impl Stage {
     fn new(kill: Option<Kill>, compacts: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
-        scene.state.register = Register::open(&folder.path().join("jobs"), 10).unwrap();
+        scene.state.jobs.register = Register::open(&folder.path().join("jobs"), 10).unwrap();
         let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
-        scene.state.come_back_from(journal.compact_after(u64::MAX));
+        scene.state.journal.come_back_from(journal.compact_after(u64::MAX));
         scene.state.begin_generation(Time(1), 1);
         let hands = (1..=WORKERS).map(|pid| Hand { pid, ..Hand::default() }).collect();
         let mut stage = Self {
@@ -203,8 +203,7 @@ impl Stage {
 
     /// Delivers the queued frames to the workers and closes outputs, unless the master is killed here.
     fn turn(&mut self) {
-        let closings: Vec<_> =
-            self.scene.state.pending.closings.drain(..).map(|closing| closing.job).collect();
+        let closings: Vec<_> = self.scene.state.jobs.closings.drain(..).map(|closing| closing.job).collect();
         for job in closings {
             self.scene.state.closed(self.scene.now, job, None);
             self.scene.settle();
@@ -260,7 +259,7 @@ impl Stage {
     /// Replaces the dead master.
     fn replace(&mut self) {
         let now = self.scene.now;
-        let (scene, length) = relived(&self.journal());
+        let (scene, length) = replayed(&self.journal());
         self.scene = scene;
         self.scene.now = now;
         self.generation += 1;
@@ -268,7 +267,7 @@ impl Stage {
         let journal = RecoveryJournal::go_on(self.journal(), length).unwrap().compact_after(u64::MAX);
         self.scene.state.go_on(now, self.generation, register, journal);
         if self.told.is_none() {
-            self.job = self.scene.state.jobs.keys().next().copied();
+            self.job = self.scene.state.jobs.entries.keys().next().copied();
         }
         for index in 0..self.hands.len() {
             // Frames in flight when the connection broke still arrive.
@@ -331,14 +330,17 @@ impl Stage {
                 }
             }
         }
-        panic!("the job does not end: {:?}", self.scene.state.status(self.scene.now, self.job.unwrap()));
+        panic!(
+            "the job does not end: {:?}",
+            self.scene.state.queries().status(self.scene.now, self.job.unwrap())
+        );
     }
 
     /// Status of the job, when it has ended.
     fn tell(&self) -> Option<String> {
-        let job = self.job.filter(|job| self.scene.state.jobs[job].state.ended())?;
-        let status = self.scene.state.status(self.scene.now, job)?;
-        let parts = &self.scene.state.jobs[&job].output.parts;
+        let job = self.job.filter(|job| self.scene.state.jobs.entries[job].state.ended())?;
+        let status = self.scene.state.queries().status(self.scene.now, job)?;
+        let parts = &self.scene.state.jobs.entries[&job].output.parts;
         let parts: Vec<_> = parts.iter().map(|(index, (part, _))| (index, part.bytes, &part.name)).collect();
         let (maps, reduces, counts, totals) = (status.maps, status.reduces, status.attempts, status.totals);
         Some(format!("{:?} {maps:?} {reduces:?} {counts:?} {totals:?} {parts:?}", status.state))
@@ -347,8 +349,8 @@ impl Stage {
     fn result(self, job: JobId) -> (String, BTreeMap<TaskId, u32>, BTreeSet<usize>) {
         self.scene.state.core.audit().unwrap();
         assert!(self.kill.is_none(), "the master was not killed");
-        let status = self.scene.state.status(self.scene.now, job);
-        let status = status.as_ref().or_else(|| self.scene.state.register.past(job));
+        let status = self.scene.state.queries().status(self.scene.now, job);
+        let status = status.as_ref().or_else(|| self.scene.state.jobs.register.past(job));
         assert_eq!(status.unwrap().state, JobState::Succeeded, "it is known how it ended");
         let mut begun: BTreeMap<TaskId, u32> = BTreeMap::new();
         for (attempt, times) in self.hands.iter().flat_map(|hand| &hand.begun) {

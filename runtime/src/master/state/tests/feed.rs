@@ -25,7 +25,7 @@ fn master() -> MasterStatus {
 }
 
 fn look(scene: &Scene, cursor: &mut FeedCursor) -> FeedLine {
-    scene.state.feed(scene.now, cursor, master())
+    cursor.advance(scene.now, scene.state.queries(), master())
 }
 
 /// Job, kind, index and end of the attempts of a line.
@@ -59,7 +59,7 @@ fn first_line_of_the_feed_has_the_jobs_of_earlier_masters() {
     let job = register.next_job().unwrap();
     register.ended(|| Some(status_of(job)));
     let mut scene = Scene::new(&[]);
-    scene.state.register = Register::open(&path, 10).unwrap();
+    scene.state.jobs.register = Register::open(&path, 10).unwrap();
     let mut cursor = FeedCursor::default();
     let first = look(&scene, &mut cursor).jobs;
     assert_eq!(first.iter().map(|status| status.job).collect::<Vec<_>>(), [job]);
@@ -128,11 +128,11 @@ fn line_that_has_no_room_for_all_says_so_and_the_next_ones_bring_the_rest() {
 fn feed_tells_a_worker_whole_when_it_joins_or_its_state_changes_and_else_only_what_it_does() {
     let mut scene = Scene::new(&[]);
     let (first, second) = (scene.join(), scene.join());
-    let mut workers = scene.state.workers();
+    let mut workers = scene.state.queries().workers();
     let mut cursor = FeedCursor::default();
     let mut look = |workers: &[WorkerStatus]| {
         let master = MasterStatus { workers: workers.to_vec(), ..master() };
-        let line = scene.state.feed(scene.now, &mut cursor, master);
+        let line = cursor.advance(scene.now, scene.state.queries(), master);
         assert!(line.master.workers.is_empty());
         let whole: Vec<WorkerId> = line.workers.iter().map(|worker| worker.worker).collect();
         (whole, line.loads, line.left)

@@ -12,7 +12,7 @@ fn full_spill_disks_and_new_room_are_incidents_of_live_jobs_at_most_every_100_ms
         let room = DiskRoom { free_bytes: free_mib << 20, reserve_bytes: 10 << 20 };
         scene.state.notice_disk_room(scene.now, worker, room);
         scene.settle();
-        scene.state.status(scene.now, job).unwrap().incidents
+        scene.state.queries().status(scene.now, job).unwrap().incidents
     };
     let full = room(&mut scene, 5);
     assert!(full.len() == 1 && full[0].contains("the spill disks of worker-1 are full: "), "{full:?}");

@@ -10,15 +10,15 @@ use crate::master::recovery::RecoveryJournal;
 fn scene(path: std::path::PathBuf) -> (Scene, WorkerId) {
     let mut scene = Scene::new(&[]);
     let worker = scene.try_join(Scene::hello(2)).unwrap();
-    scene.state.come_back_from(RecoveryJournal::begin(path, &header()).unwrap());
+    scene.state.journal.come_back_from(RecoveryJournal::begin(path, &header()).unwrap());
     (scene, worker)
 }
 
 /// Syncs what a guarantee waits for. Returns true if there was anything.
 fn sync(scene: &mut Scene, works: bool) -> bool {
-    let Some(order) = scene.state.sync_order() else { return false };
+    let Some(order) = scene.state.journal.sync_order() else { return false };
     let synced = if works { order.carry_out() } else { order.fail() };
-    scene.state.synced(synced);
+    scene.state.journal.synced(synced);
     scene.settle();
     true
 }
@@ -53,7 +53,7 @@ fn permit_and_end_of_a_synced_job_are_told_when_they_are_on_disk() {
     assert!(sync(&mut scene, true));
     assert_eq!(grants(&scene.said(worker)), 1);
     hand_in(&mut scene, worker, reduce);
-    let told = |scene: &Scene| scene.state.followed_status(scene.now, job, true).unwrap().state;
+    let told = |scene: &Scene| scene.state.queries().followed_status(scene.now, job, true).unwrap().state;
     assert_eq!(told(&scene), JobState::Running, "its client would publish");
     assert!(sync(&mut scene, true));
     assert_eq!(told(&scene), JobState::Publishing);
@@ -64,14 +64,14 @@ fn permit_and_end_of_a_synced_job_are_told_when_they_are_on_disk() {
 fn promises_of_several_jobs_take_one_sync() {
     let folder = tempfile::tempdir().unwrap();
     let (mut scene, worker) = scene(folder.path().join("recovery"));
-    let first = scene.state.promise(true);
-    let order = scene.state.sync_order();
+    let first = scene.state.journal.promise(true);
+    let order = scene.state.journal.sync_order();
     assert!(order.is_none(), "there is nothing yet that is not on disk, or it is not written");
     until_a_permit_is_asked_for(&mut scene, worker, true);
     until_a_permit_is_asked_for(&mut scene, worker, true);
     assert!(sync(&mut scene, true));
     assert_eq!(grants(&scene.said(worker)), 2);
-    assert!(scene.state.stands(first) && !sync(&mut scene, true));
+    assert!(scene.state.journal.stands(first) && !sync(&mut scene, true));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn master_without_room_gives_no_orders_and_takes_no_jobs_and_goes_on_when_there_
     let (mut scene, worker) = scene(path.clone());
     scene.submit(|_| {}).unwrap();
     assert!(scene.said(worker).is_empty(), "what is not written down is not ordered");
-    assert!(scene.state.trouble().unwrap().contains("No space left on device"));
+    assert!(scene.state.journal.trouble().unwrap().contains("No space left on device"));
     let refused = scene.submit(|_| {}).unwrap_err();
     assert_eq!(refused.code, ErrorCode::Journal);
     scene.state.ping(scene.now);
@@ -101,10 +101,10 @@ fn master_without_room_gives_no_orders_and_takes_no_jobs_and_goes_on_when_there_
     // A new file in place of the link has room.
     scene.state.compact(scene.now).unwrap();
     scene.settle();
-    assert_eq!(scene.state.trouble(), None);
+    assert_eq!(scene.state.journal.trouble(), None);
     let said = scene.said(worker);
     assert!(said.iter().any(|frame| matches!(frame, MasterFrame::LaunchMap { .. })), "{said:?}");
-    let (again, _) = super::comeback::relived(&path);
+    let (again, _) = super::comeback::replayed(&path);
     assert_eq!(again.state.core.live_jobs().count(), 1);
 }
 
@@ -115,10 +115,10 @@ fn file_that_could_not_be_synced_is_begun_anew_and_promises_wait_for_that() {
     until_a_permit_is_asked_for(&mut scene, worker, true);
     assert!(sync(&mut scene, false));
     assert_eq!(grants(&scene.said(worker)), 0);
-    assert!(scene.state.trouble().unwrap().contains("could not be synced"));
-    assert!(scene.state.sync_order().is_none(), "a second try would say that all is well");
+    assert!(scene.state.journal.trouble().unwrap().contains("could not be synced"));
+    assert!(scene.state.journal.sync_order().is_none(), "a second try would say that all is well");
     scene.state.compact_if_grown(scene.now);
     scene.settle();
-    assert_eq!(scene.state.trouble(), None);
+    assert_eq!(scene.state.journal.trouble(), None);
     assert_eq!(grants(&scene.said(worker)), 1);
 }

@@ -1,18 +1,24 @@
-//! Replay of an earlier master's journal by a new master, line by line, up to the moment at which the earlier one
-//! ended.
+//! Recovery: replay of an earlier master's journal by a new master, line by line, up to the moment at which the earlier
+//! one ended, and compaction of that journal.
 //!
 //! The core repeats each decision and must reach the same result. During the replay no frame is sent, no output is
-//! touched and nothing is written. Workers receive what they are owed when they reconnect (`reconcile`).
+//! touched and nothing is written. Workers receive what they are owed when they reconnect (`membership`).
+//!
+//! When the file has grown, it is rewritten with the current state, which replaces the history that led to it. The file
+//! stays bounded however long a master runs, also if it always has a job. The core that is written is read back before
+//! the old file is replaced. This master then continues with the copy, as a recovered master does, so that both decide
+//! alike. Policies start again at that point and see the live jobs as new arrivals.
 
 use super::super::recovery::{
-    RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryNote, RecoveryRecord,
+    RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryLines, RecoveryNote, RecoveryRecord,
 };
 use super::super::register::Register;
 use super::MasterState;
-use super::job::StatusContext;
+use super::snapshot::{restore, restore_job, restore_worker, write_standing};
 use crate::api::{FailureCode, JobFailure, PolicyChange, Submission};
 use crate::deciders::DeciderNames;
-use crate::journal::{Encoded, Journal, JournalRecord};
+use crate::journal::ledger::{go_on_from, ledger_of};
+use crate::journal::{self, Encoded, JournalHeader, JournalRecord};
 use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::event::{Event, External};
@@ -20,12 +26,13 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
 use gristmill_worker::objects::is_url;
 use gristmill_worker::protocol::{HELLO_BYTES_MAX, Hello, WORKER_FRAME_MEMORY_MAX, WorkerFrame};
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::mpsc::unbounded_channel;
 
 /// Result of the replay of a journal.
 #[derive(Default)]
-pub(crate) struct Relived {
+pub(crate) struct Replayed {
     /// Generation of the master that wrote its end.
     pub(crate) generation: u64,
     /// The last instant.
@@ -45,24 +52,24 @@ impl MasterState {
     ///
     /// # Errors
     /// A damaged journal, or one that now leads to other orders. The state must then be discarded.
-    pub(crate) fn relive(&mut self, journal: &mut Recalled) -> Result<Relived, RecallError> {
-        self.reliving = true;
-        let mut relived = Relived::default();
+    pub(crate) fn replay(&mut self, journal: &mut Recalled) -> Result<Replayed, RecallError> {
+        self.replaying = true;
+        let mut replayed = Replayed::default();
         while let Some(line) = journal.next()? {
             let offset = journal.offset();
             let done = match line {
-                RecoveryLine::Facts(record) => self.relive_facts(record, &mut relived),
-                RecoveryLine::Beside(record) => self.relive_record(record, &mut relived),
+                RecoveryLine::Facts(record) => self.replay_facts(record, &mut replayed),
+                RecoveryLine::Beside(record) => self.replay_record(record, &mut replayed),
             };
             done.map_err(|wrong| match wrong {
                 Wrong::Reason(reason) => RecallError::Line { offset, reason },
                 Wrong::Differs(what) => RecallError::Differs { offset, what },
             })?;
         }
-        Ok(relived)
+        Ok(replayed)
     }
 
-    fn relive_facts(&mut self, record: JournalRecord, relived: &mut Relived) -> Result<(), Wrong> {
+    fn replay_facts(&mut self, record: JournalRecord, replayed: &mut Replayed) -> Result<(), Wrong> {
         match record {
             JournalRecord::Instant { .. } => {
                 return Err(Wrong::Reason("an instant is written in another way here".to_owned()));
@@ -78,24 +85,24 @@ impl MasterState {
                 self.core.restore_memory(&memory).map_err(Wrong::Reason)?;
             }
             JournalRecord::Ledger { at, ledger } => {
-                relived.now = relived.now.max(at);
-                self.stand_ledger(at, &ledger).map_err(Wrong::Reason)?;
+                replayed.now = replayed.now.max(at);
+                self.restore_ledger(at, &ledger).map_err(Wrong::Reason)?;
             }
-            JournalRecord::End => relived.ended = true,
+            JournalRecord::End => replayed.ended = true,
             JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
         }
         Ok(())
     }
 
-    fn relive_instant(&mut self, at: Time, facts: &[Event], orders: &Encoded) -> Result<(), Wrong> {
-        facts.iter().for_each(|fact| self.relive_fact(at, fact));
+    fn replay_instant(&mut self, at: Time, facts: &[Event], orders: &Encoded) -> Result<(), Wrong> {
+        facts.iter().for_each(|fact| self.replay_fact(at, fact));
         // The recorded facts include the events raised here.
         self.events.clear();
         let handle = AssertUnwindSafe(|| self.core.handle(at, facts, &mut self.commands));
         if catch_unwind(handle).is_err() {
             return Err(Wrong::Reason("its facts are impossible".to_owned()));
         }
-        self.notice_shuffles_done(at, facts);
+        self.jobs.notice_shuffles_done(at, facts, &self.core);
         let mut commands = std::mem::take(&mut self.commands);
         let again = Encoded::of(&commands);
         if again != *orders {
@@ -106,12 +113,12 @@ impl MasterState {
         }
         self.announce();
         self.commands = commands;
-        self.notice_lane_order(at);
+        self.lanes.notice(at, &self.core);
         Ok(())
     }
 
     /// Repeats the state's side effects of a fact that no frame reported.
-    fn relive_fact(&mut self, at: Time, fact: &Event) {
+    fn replay_fact(&mut self, at: Time, fact: &Event) {
         match *fact {
             Event::WorkerLost { worker, .. } => self.lost(at, worker, None),
             // An attempt that was missing when its worker reconnected: no frame reports this.
@@ -122,7 +129,7 @@ impl MasterState {
             }
             Event::WorkerDraining { worker } => drop(self.drain(worker)),
             Event::WorkerSilent { worker, silent } => {
-                if let Some(entry) = self.workers.get_mut(&worker) {
+                if let Some(entry) = self.fleet.get_mut(worker) {
                     entry.silent = silent;
                 }
             }
@@ -130,51 +137,54 @@ impl MasterState {
         }
     }
 
-    fn relive_record(&mut self, record: RecoveryRecord, relived: &mut Relived) -> Result<(), Wrong> {
+    fn replay_record(&mut self, record: RecoveryRecord, replayed: &mut Replayed) -> Result<(), Wrong> {
         match record {
             RecoveryRecord::Began { generation, at } => {
-                relived.generation = generation;
-                relived.now = relived.now.max(at);
-                relived.ended = false;
+                replayed.generation = generation;
+                replayed.now = replayed.now.max(at);
+                replayed.ended = false;
             }
             RecoveryRecord::Submitted { at, job, submission } => {
-                relived.now = relived.now.max(at);
+                replayed.now = replayed.now.max(at);
                 let entered = self.submitted_before(at, job, *submission);
                 entered.map_err(|error| Wrong::Reason(error.message))?;
             }
             RecoveryRecord::Joined { at, worker, hello } => {
-                relived.now = relived.now.max(at);
+                replayed.now = replayed.now.max(at);
                 let hello: Hello = decoded(&hello, HELLO_BYTES_MAX)?;
                 let (nobody, _) = unbounded_channel();
                 self.enter_worker(at, worker, hello, nobody);
             }
             RecoveryRecord::Said { at, worker, frame } => {
-                relived.now = relived.now.max(at);
+                replayed.now = replayed.now.max(at);
                 let frame: WorkerFrame = decoded(&frame, WORKER_FRAME_MEMORY_MAX)?;
                 self.frame(at, worker, frame);
             }
             RecoveryRecord::Instant { at, facts, orders } => {
-                relived.now = relived.now.max(at);
+                replayed.now = replayed.now.max(at);
                 let facts: Vec<Event> = decoded(&facts, usize::MAX)?;
-                self.relive_instant(at, &facts, &orders)?;
+                self.replay_instant(at, &facts, &orders)?;
             }
             RecoveryRecord::Closed { at, job, failed } => self.closed(at, job, failed),
-            RecoveryRecord::ClientClosed { at, job, failed } => self.client_closed(at, job, failed),
+            RecoveryRecord::ClientClosed { at, job, failed } => {
+                self.jobs.client_closed(at, job, failed, &mut self.journal);
+            }
             RecoveryRecord::ClientLost { job } => self.client_lost(job),
             RecoveryRecord::ClientAway { job, since } => {
-                if let Some(entry) = self.jobs.get_mut(&job) {
+                if let Some(entry) = self.jobs.get_mut(job) {
                     entry.followers.away = since;
                 }
             }
             RecoveryRecord::Standing { at, state } => {
-                relived.now = relived.now.max(at);
-                self.stand(&state).map_err(Wrong::Reason)?;
+                replayed.now = replayed.now.max(at);
+                let set_aside = restore(&state, &mut self.fleet, &mut self.pools);
+                self.set_aside_reported = set_aside.map_err(Wrong::Reason)?;
             }
             RecoveryRecord::StandingWorker { worker, entry } => {
-                self.stand_worker(worker, &entry).map_err(Wrong::Reason)?;
+                restore_worker(worker, &entry, &mut self.fleet).map_err(Wrong::Reason)?;
             }
             RecoveryRecord::StandingJob { job, entry } => {
-                self.stand_job(job, &entry).map_err(Wrong::Reason)?;
+                restore_job(job, &entry, &mut self.jobs).map_err(Wrong::Reason)?;
             }
         }
         Ok(())
@@ -182,30 +192,25 @@ impl MasterState {
 
     /// Continues with the replayed state as the next generation, and writes it down.
     pub(crate) fn go_on(&mut self, now: Time, generation: u64, register: Register, journal: RecoveryJournal) {
-        self.reliving = false;
+        self.replaying = false;
         self.pending.learned = false;
-        self.register = register;
         self.journal.come_back_from(journal);
         self.begin_generation(now, generation);
-        self.reset_silence(now);
-        for (id, job) in &mut self.jobs {
-            self.register.came_back(*id);
-            job.times.count_back(now);
-            let status = job.status(now, *id, StatusContext::default());
-            job.ended_before = status.state.ended();
-            match job.ended_before {
-                true => self.register.ended(|| Some(status)),
-                false => self.register.job_arrived(|| Some(status)),
-            }
+        self.fleet.reset_silence(now);
+        self.jobs.move_to(now, register);
+        for id in self.jobs.attended() {
+            self.jobs.client_away(now, id, &mut self.journal);
         }
-        for id in self.attended() {
-            self.client_away(now, id);
-        }
-        for id in self.jobs.keys().copied().collect::<Vec<_>>() {
+        for id in self.jobs.entries.keys().copied().collect::<Vec<_>>() {
             self.go_on_with(now, id);
         }
-        let workers = self.workers.len();
-        tracing::info!(generation, jobs = self.jobs_live(), workers, "going on where the last master ended");
+        let workers = self.fleet.workers.len();
+        tracing::info!(
+            generation,
+            jobs = self.jobs.live_count(),
+            workers,
+            "going on where the last master ended"
+        );
         self.settle(now);
     }
 
@@ -214,11 +219,6 @@ impl MasterState {
         self.join_terms.generation = generation;
         self.journal.keep(|| RecoveryNote::Began { generation, at: now });
         self.flush();
-    }
-
-    /// Also writes to this journal from now on. It must contain everything that has happened.
-    pub(crate) fn write_also(&mut self, journal: Journal) {
-        self.journal.write_also(journal);
     }
 
     /// Switches to the deciders requested on the command line, if they differ.
@@ -233,15 +233,10 @@ impl MasterState {
         }
     }
 
-    /// Starts a recovery file.
-    pub(crate) fn come_back_from(&mut self, journal: RecoveryJournal) {
-        self.journal.come_back_from(journal);
-    }
-
     fn go_on_with(&mut self, now: Time, id: JobId) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(job) = self.jobs.get_mut(id) else { return };
         if let Some(outcome) = job.output.closing {
-            return self.close_output(now, id, outcome, true);
+            return self.jobs.close_output(now, id, outcome, true);
         }
         if job.state.ended() {
             return;
@@ -265,6 +260,76 @@ impl MasterState {
                 self.events.push(Event::JobFailed { job: id, cause: External::OutputUnavailable });
             }
         }
+    }
+}
+
+/// Compaction.
+impl MasterState {
+    /// Rewrites the recovery file if it has grown. All facts must have been entered.
+    pub(crate) fn compact_if_grown(&mut self, now: Time) {
+        // A file that could not be synced is not trusted any more.
+        if !(self.journal.has_grown() || self.journal.must_begin_anew(now)) || !self.events.is_empty() {
+            return;
+        }
+        if let Err(reason) = self.compact(now) {
+            tracing::warn!(reason, "the recovery file could not be begun anew");
+        }
+    }
+
+    pub(super) fn compact(&mut self, now: Time) -> Result<(), String> {
+        let Some(ledger) = ledger_of(&self.core) else { return Ok(()) };
+        let core = go_on_from(&self.core, &ledger, &self.deciders.names, &self.deciders.registry);
+        let header = self.header_now();
+        let record = JournalRecord::Ledger { at: now, ledger };
+        // Taken out, so that it can be written to while the rest of the state is read.
+        let Some(mut recovery) = self.journal.take_recovery() else { return Ok(()) };
+        let begun = core.and_then(|core| {
+            let begun = recovery.begin_anew(&header, |lines| self.write_state(now, &record, lines));
+            begun.map(|()| core).map_err(|error| crate::chain(&error))
+        });
+        self.journal.come_back_from(recovery);
+        self.core = begun?;
+        self.journal.begun_anew();
+        self.journal.note_for_people(&record);
+        self.pending.wake = None;
+        self.events.push(Event::Tick);
+        self.settle(now);
+        Ok(())
+    }
+
+    fn write_state(
+        &self,
+        now: Time,
+        core: &JournalRecord,
+        lines: &mut RecoveryLines<impl Write>,
+    ) -> io::Result<()> {
+        lines.beside(&RecoveryNote::Began { generation: self.join_terms.generation, at: now })?;
+        lines.facts(core)?;
+        lines.write_out()?;
+        write_standing(now, (&self.fleet, &self.jobs, &self.pools), &self.set_aside_reported, lines)
+    }
+
+    /// Header from which an equal core can be built.
+    fn header_now(&self) -> JournalHeader {
+        let names = &self.deciders.names;
+        JournalHeader {
+            schema: journal::SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: self.join_terms.build.clone(),
+            policy: names.policy.clone(),
+            placement: names.placement.clone(),
+            estimator: names.estimator.clone(),
+            memory: self.core.memory(),
+            core: self.core.config().clone(),
+        }
+    }
+
+    /// Restores the ledger of a core from its encoded form.
+    fn restore_ledger(&mut self, at: Time, ledger: &Encoded) -> Result<(), String> {
+        self.core = go_on_from(&self.core, ledger, &self.deciders.names, &self.deciders.registry)?;
+        // The master that wrote it may have died before it asked for a wake-up.
+        self.pending.wake = Some(at);
+        Ok(())
     }
 }
 

@@ -58,7 +58,7 @@ impl World {
             ];
             leaves_nothing(*id, &left)?;
         }
-        let running: usize = self.state.workers.values().map(|worker| worker.running.len()).sum();
+        let running: usize = self.state.fleet.workers.values().map(|worker| worker.running.len()).sum();
         let (slots, free) = self.state.core.slots();
         let attempts = self.state.core.attempts().count();
         match (running, attempts, slots - free) {
@@ -73,7 +73,7 @@ impl World {
     pub fn watch(&mut self) {
         let open = self.submitted.iter().filter(|(job, _)| !self.over.contains(job));
         for (job, plan) in open.map(|(job, plan)| (*job, plan.clone())).collect::<Vec<_>>() {
-            let Some(entry) = self.state.jobs.get(&job) else { continue };
+            let Some(entry) = self.state.jobs.get(job) else { continue };
             let parts = entry.output.parts.iter().map(|(index, (_, built))| (*index, built.attempt));
             let done = (plan.reduces, entry.output.reduces_done);
             let held = self.oracle.parts(job, parts, done);
@@ -85,7 +85,11 @@ impl World {
             self.over.insert(job);
             self.calm_at = self.calm_at.max(self.now);
             self.shown.ended_after = self.now.since(self.scenario.healed());
-            let status = self.state.followed_status(self.now, job, true).expect("it is a job of this master");
+            let status = self
+                .state
+                .queries()
+                .followed_status(self.now, job, true)
+                .expect("it is a job of this master");
             for (what, count) in
                 [("backup", status.attempts.backups), ("backup won", status.attempts.backups_won)]
             {
@@ -93,7 +97,7 @@ impl World {
             }
             let held = self.oracle.ended(&plan, &status, &self.files);
             self.must(held);
-            self.state.client_closed(self.now, job, None);
+            self.state.jobs.client_closed(self.now, job, None, &mut self.state.journal);
             (self.shown.jobs, self.shown.succeeded) = (self.over.len(), self.oracle.succeeded.len());
             self.shown.late_events = self.state.core.late_events();
         }

@@ -2,7 +2,6 @@
 //!
 //! For diagnosis only; no decision depends on it. Workers that left, or whose end was reported, are excluded.
 
-use super::MasterState;
 use crate::api::GivenUpWorker;
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::{Span, Time};
@@ -11,39 +10,36 @@ use gristmill_worker::protocol::{Hello, ended_proof};
 use std::collections::VecDeque;
 
 /// Maximum number of workers listed; the oldest one is dropped.
-const TOLD_MAX: usize = 64;
+const LISTED_MAX: usize = 64;
 
 /// Time for which each is listed: as long as a worker looks for its master. A worker that is not back by then is not
 /// expected any more.
-const TOLD_FOR: Span = Span::whole_seconds(600);
+const LISTED_FOR: Span = Span::whole_seconds(600);
 
 /// The last workers lost because of their silence.
 #[derive(Default)]
-pub(super) struct GivenUpWorkers(VecDeque<(GivenUpWorker, Secret)>);
+pub(crate) struct LostWorkers(VecDeque<(GivenUpWorker, Secret)>);
 
-impl GivenUpWorkers {
+impl LostWorkers {
     /// Adds a lost worker with the `hello` of its join.
     pub(super) fn add(&mut self, now: Time, worker: WorkerId, hello: &Hello) {
-        if TOLD_MAX <= self.0.len() {
+        if LISTED_MAX <= self.0.len() {
             self.0.pop_front();
         }
-        let told = GivenUpWorker { worker, host: hello.host.clone(), pid: hello.pid, given_up_ns: now.0 };
-        self.0.push_back((told, hello.ended_proof.clone()));
+        let lost = GivenUpWorker { worker, host: hello.host.clone(), pid: hello.pid, given_up_ns: now.0 };
+        self.0.push_back((lost, hello.ended_proof.clone()));
     }
-}
 
-impl MasterState {
     /// Workers lost lately because of their silence whose process has given no sign of life since; the last one first.
-    pub(crate) fn given_up(&self, now: Time) -> Vec<GivenUpWorker> {
-        let told = self.fleet.given_up.0.iter().rev().map(|(told, _)| told);
-        told.filter(|told| now.since(Time(told.given_up_ns)) <= TOLD_FOR).cloned().collect()
+    pub(crate) fn listed(&self, now: Time) -> Vec<GivenUpWorker> {
+        let listed = self.0.iter().rev().map(|(lost, _)| lost);
+        listed.filter(|lost| now.since(Time(lost.given_up_ns)) <= LISTED_FOR).cloned().collect()
     }
 
     /// Enters the end of a process, reported with this key. Returns true if it was a lost worker.
-    pub(crate) fn given_up_has_ended(&mut self, host: &str, pid: u32, key: &Secret) -> bool {
-        let (told, proof) = (&mut self.fleet.given_up.0, ended_proof(key));
-        let before = told.len();
-        told.retain(|(one, expected)| one.host != host || one.pid != pid || *expected != proof);
-        told.len() < before
+    pub(crate) fn has_ended(&mut self, host: &str, pid: u32, key: &Secret) -> bool {
+        let (before, proof) = (self.0.len(), ended_proof(key));
+        self.0.retain(|(one, expected)| one.host != host || one.pid != pid || *expected != proof);
+        self.0.len() < before
     }
 }

@@ -150,7 +150,7 @@ impl World {
 
     fn hear(&mut self, id: ProcessId, frame: WorkerFrame) {
         let Some(&worker) = self.workers.get(&id) else { return };
-        let in_service = self.state.workers.contains_key(&worker);
+        let in_service = self.state.fleet.workers.contains_key(&worker);
         match &frame {
             WorkerFrame::PartFinished { attempt, .. } if in_service => {
                 self.oracle.reported.insert(*attempt);
@@ -220,7 +220,7 @@ impl World {
         let earlier = |other: &AttemptId| other.task == attempt.task && other.epoch < attempt.epoch;
         let runs = |process: &Process| process.tries.iter().any(|(other, one)| earlier(other) && !one.killed);
         let in_service = |id: &ProcessId| {
-            self.workers.get(id).is_some_and(|worker| self.state.workers.contains_key(worker))
+            self.workers.get(id).is_some_and(|worker| self.state.fleet.workers.contains_key(worker))
         };
         self.processes.iter().any(|(id, process)| *id != here && in_service(id) && runs(process))
     }
@@ -247,7 +247,7 @@ impl World {
     pub fn losers_are_stopped(&mut self) {
         let due = self.losers.extract_if(.., |(by, ..)| *by <= self.now).collect::<Vec<_>>();
         for (_, id, loser) in due {
-            let worker = self.workers.get(&id).filter(|worker| self.state.workers.contains_key(worker));
+            let worker = self.workers.get(&id).filter(|worker| self.state.fleet.workers.contains_key(worker));
             let (Some(_), Some(process)) = (worker, self.processes.get(&id)) else { continue };
             let all_heard = process.stopped_until.is_none()
                 && self.links.get(&id).is_some_and(|link| link.down.under_way.is_empty());
@@ -276,7 +276,7 @@ impl World {
     /// Checks that no other worker in service publishes the part of this task.
     fn publishes_alone(&self, told: ProcessId, attempt: AttemptId) -> Result<(), String> {
         let in_service = |id: &ProcessId| {
-            self.workers.get(id).is_some_and(|worker| self.state.workers.contains_key(worker))
+            self.workers.get(id).is_some_and(|worker| self.state.fleet.workers.contains_key(worker))
         };
         let runs = |process: &Process| process.tries.contains_key(&attempt);
         // A worker that is lost by now received its permit before.
@@ -298,7 +298,7 @@ impl World {
             return;
         }
         let Some(&worker) = self.workers.get(&id) else { return };
-        if self.state.workers.contains_key(&worker) {
+        if self.state.fleet.workers.contains_key(&worker) {
             self.oracle.losses += 1;
             self.fires("lost connection");
         }

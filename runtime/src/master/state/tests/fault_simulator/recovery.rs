@@ -41,7 +41,7 @@ impl Recovery {
         };
         let recovery = Self { folder, generation: 1, compact_after, doomed: false, before: 0 };
         let journal = RecoveryJournal::begin(recovery.path(), &header).expect("it can be written");
-        state.come_back_from(journal.compact_after(compact_after));
+        state.journal.come_back_from(journal.compact_after(compact_after));
         state.begin_generation(Time(1), 1);
         recovery
     }
@@ -95,7 +95,7 @@ impl Recovery {
         };
         let mut state = master(&names, header.core, places);
         state.core.restore_memory(&header.memory)?;
-        state.relive(&mut journal).map_err(|error| crate::chain(&error))?;
+        state.replay(&mut journal).map_err(|error| crate::chain(&error))?;
         self.generation += 1;
         let journal =
             RecoveryJournal::go_on(self.path(), journal.offset()).map_err(|error| error.to_string())?;
@@ -141,7 +141,7 @@ impl World {
         }
         self.going.clear();
         self.losers.clear();
-        let register = std::mem::replace(&mut self.state.register, Register::in_memory());
+        let register = std::mem::replace(&mut self.state.jobs.register, Register::in_memory());
         match recovery.next_master(self.now, length, register, &self.scenario.places) {
             Ok(state) => self.state = state,
             Err(wrong) => self.must(Err(format!("no master could come back: {wrong}"))),
@@ -152,7 +152,7 @@ impl World {
 
     /// Submits jobs again that were not written down. They were not acknowledged, so their clients retry.
     fn submit_again(&mut self) {
-        let lost = |job: &JobId| !self.over.contains(job) && !self.state.jobs.contains_key(job);
+        let lost = |job: &JobId| !self.over.contains(job) && !self.state.jobs.entries.contains_key(job);
         for job in self.submitted.keys().copied().filter(lost).collect::<Vec<_>>() {
             let Some(plan) = self.submitted.remove(&job) else { continue };
             self.fires("submission lost");

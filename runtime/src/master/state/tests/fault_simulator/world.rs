@@ -53,7 +53,7 @@ pub(super) fn master(names: &DeciderNames, limits: CoreConfig, places: &[PlacePl
         list_secret: Secret::from_bytes([7; 32]),
         build: "build".to_owned(),
         heartbeat_ms: 500,
-        deciders: MasterDeciders { registry, names: names.clone() },
+        deciders: MasterDeciders::new(registry, names.clone()),
         pools: BTreeMap::new(),
         divided_slots: matches!(places[0].slots, SlotCounts::Pools { .. }),
         journal: None,
@@ -244,7 +244,7 @@ impl World {
         }
         self.send_what_was_said();
         self.watch();
-        self.oracle.workers(self.now, self.state.workers.len());
+        self.oracle.workers(self.now, self.state.fleet.workers.len());
         if self.looks_inside
             && self.instants.is_multiple_of(AUDIT_EVERY)
             && let Err(violations) = self.state.core.audit()
@@ -319,7 +319,7 @@ impl World {
             }
             Happening::Continue(id) => self.go_on(id),
             Happening::Check => {
-                for worker in self.state.silent_since(now - Span::whole_seconds(5)) {
+                for worker in self.state.fleet.silent_since(now - Span::whole_seconds(5)) {
                     self.fires("silent worker");
                     self.oracle.losses += 1;
                     self.state.fell_silent(now, worker);
