@@ -71,18 +71,6 @@ pub fn check(job: &StreamingJob) -> Result<(), StreamError> {
             ));
         }
     }
-    let steps = [Some(&job.mapper), Some(&job.reducer), job.combiner.as_ref()];
-    let selects = steps.into_iter().flatten().any(|step| matches!(step, StreamStep::Select(_)));
-    let is_text = [forms.map_input, forms.map_output, forms.reduce_input, forms.reduce_output]
-        .into_iter()
-        .all(PairForm::is_text)
-        && job.line_input != LineInput::TypedBytes
-        && job.part_content == PartContent::Text;
-    if selects && !is_text {
-        return Err(StreamError::configuration(
-            "FieldSelectionMapReduce takes fields out of text: leave out -io and formats of typed bytes",
-        ));
-    }
     let hands_on_typed = job.line_input == LineInput::TypedBytes && job.mapper == StreamStep::Identity;
     if hands_on_typed && forms.map_output != PairForm::TypedBytes {
         return Err(StreamError::configuration(

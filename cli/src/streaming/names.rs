@@ -26,8 +26,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("mapred.map.max.attempts", "mapreduce.map.maxattempts"),
     ("mapred.reduce.max.attempts", "mapreduce.reduce.maxattempts"),
     ("mapred.task.timeout", "mapreduce.task.timeout"),
-    ("mapred.map.task.debug.script", "mapreduce.map.debug.script"),
-    ("mapred.reduce.task.debug.script", "mapreduce.reduce.debug.script"),
     ("io.sort.mb", "mapreduce.task.io.sort.mb"),
     ("mapred.cache.files", "mapreduce.job.cache.files"),
     ("mapred.cache.archives", "mapreduce.job.cache.archives"),
@@ -36,9 +34,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("user.name", "mapreduce.job.user.name"),
     ("mapred.linerecordreader.maxlength", "mapreduce.input.linerecordreader.line.maxlength"),
     ("mapred.input.pathFilter.class", "mapreduce.input.pathFilter.class"),
-    ("mapred.data.field.separator", "mapreduce.fieldsel.data.field.separator"),
-    ("map.output.key.value.fields.spec", "mapreduce.fieldsel.map.output.key.value.fields.spec"),
-    ("reduce.output.key.value.fields.spec", "mapreduce.fieldsel.reduce.output.key.value.fields.spec"),
     ("mapreduce.inputformat.class", "mapreduce.job.inputformat.class"),
 ];
 

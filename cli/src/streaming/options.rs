@@ -9,9 +9,7 @@ use super::readers;
 use super::steps::step;
 use super::{FLAGS_VARIABLE, StreamError, code, forms, is_flag_of_the_cluster};
 use gristmill_scheduler::units::REDUCES_MAX;
-use gristmill_streaming::{
-    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob, split_command,
-};
+use gristmill_streaming::{FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob};
 use gristmill_worker::input::Compression;
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,10 +25,6 @@ const FILE_NAME_BYTES_MAX: usize = 255;
 
 /// Property with the file system of names without a scheme.
 const DEFAULT_SYSTEM: &str = "fs.defaultFS";
-
-/// Properties with the commands that inspect failed attempts.
-const MAP_DEBUG: &str = "mapreduce.map.debug.script";
-const REDUCE_DEBUG: &str = "mapreduce.reduce.debug.script";
 
 /// Bytes of pairs that a combiner gets at once unless `mapreduce.task.io.sort.mb` is set.
 const COMBINE_BYTES: u64 = 64 << 20;
@@ -140,8 +134,10 @@ impl TypedOptions {
             }
             "fs" | "dfs" => self.properties.set(DEFAULT_SYSTEM, value),
             "io" => forms::set_all(&mut self.properties, value),
-            "mapdebug" => self.properties.set(MAP_DEBUG, value),
-            "reducedebug" => self.properties.set(REDUCE_DEBUG, value),
+            "mapdebug" | "reducedebug" => {
+                let words = "no command looks at failed attempts; the failure and `gristmill job logs` show their last lines";
+                return Err(StreamError::usage(format!("-{name}: {words}")));
+            }
             _ => {
                 self.remarks.push(format!("-{name} {value} has no effect"));
             }
@@ -167,11 +163,6 @@ fn named_in_list(option: &str, list: &str) -> Result<Vec<String>, StreamError> {
         true => Err(StreamError::usage(format!("-{option} `{list}': a name in it is empty"))),
         false => Ok(names),
     }
-}
-
-/// Returns the words of a command for failed attempts, if any.
-fn debug_of(typed: Option<&str>) -> Option<Vec<String>> {
-    typed.map(split_command).filter(|words| !words.is_empty())
 }
 
 /// Job with the data that its submitter needs.
@@ -247,15 +238,12 @@ impl TypedOptions {
         let output = places.local(output).map_err(StreamError::configuration)?;
         let line_input = self.line_input()?;
         let reduces = self.reduces()?;
-        let mapper = step("-mapper", self.mapper.as_deref(), &self.properties)?;
-        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces), &self.properties)?;
+        let mapper = step("-mapper", self.mapper.as_deref())?;
+        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces))?;
         let combiner = match (&self.combiner, &reducer) {
             _ if reduces == 0 => None,
             (_, StreamStep::Aggregate) => Some(StreamStep::Aggregate),
-            (combiner, _) => combiner
-                .as_deref()
-                .map(|typed| step("-combiner", Some(typed), &self.properties))
-                .transpose()?,
+            (combiner, _) => combiner.as_deref().map(|typed| step("-combiner", Some(typed))).transpose()?,
         };
         let forms = forms::pair_forms(&self.properties)?;
         let (files, archives) = self.shipped(places)?;
@@ -295,8 +283,6 @@ impl TypedOptions {
             combine_bytes: self
                 .number("mapreduce.task.io.sort.mb")?
                 .map_or(COMBINE_BYTES, |megabytes| (megabytes << 20).clamp(1 << 20, COMBINE_BYTES_MAX)),
-            map_debug: debug_of(property(MAP_DEBUG)),
-            reduce_debug: debug_of(property(REDUCE_DEBUG)),
             reporter_prefix: property("stream.stderr.reporter.prefix").unwrap_or("reporter:").to_owned(),
             properties: self.told_properties(places, &paths, &output, reduces),
             property_bytes_max: property("stream.jobconf.truncate.limit").and_then(|text| text.parse().ok()),
@@ -499,6 +485,7 @@ fn named_file(text: &str, places: &FileNames) -> Result<ShippedFile, StreamError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gristmill_streaming::split_command;
 
     fn words(text: &str) -> Vec<String> {
         split_command(text)

@@ -1,15 +1,14 @@
 //! Steps of `-mapper`, `-combiner` and `-reducer`: a command, or one of the supported classes of Hadoop.
 
 use super::StreamError;
-use super::names::Properties;
 use super::options::not_found;
-use gristmill_streaming::{FieldSelection, StreamStep, split_command};
+use gristmill_streaming::{StreamStep, split_command};
 
 /// Returns the typed step. A word that names one of Hadoop's classes is that class.
 ///
 /// # Errors
-/// An unknown class, an invalid list of fields, an empty command.
-pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Result<StreamStep, StreamError> {
+/// An unsupported class, or a command without words.
+pub fn step(option: &str, typed: Option<&str>) -> Result<StreamStep, StreamError> {
     let Some(typed) = typed else { return Ok(StreamStep::Identity) };
     if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") {
         return Ok(StreamStep::Aggregate);
@@ -19,16 +18,14 @@ pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Resul
         | "org.apache.hadoop.mapred.lib.IdentityReducer"
         | "IdentityMapper"
         | "IdentityReducer" => return Ok(StreamStep::Identity),
-        "org.apache.hadoop.mapred.lib.FieldSelectionMapReduce" | "FieldSelectionMapReduce"
-            if option != "-combiner" =>
-        {
-            return selection(option, properties).map(StreamStep::Select);
+        "FieldSelectionMapReduce" => {
+            return Err(not_found(option, typed, "commands, such as `cut` and `awk`, select fields"));
         }
         class if class.starts_with("org.apache.hadoop.") && !class.contains(' ') => {
             return Err(not_found(
                 option,
                 class,
-                "IdentityMapper, IdentityReducer, FieldSelectionMapReduce, the reducer `aggregate`, and commands",
+                "IdentityMapper, IdentityReducer, the reducer `aggregate`, and commands (`cut` and `awk` select fields)",
             ));
         }
         _ => {}
@@ -37,15 +34,4 @@ pub fn step(option: &str, typed: Option<&str>, properties: &Properties) -> Resul
         words if words.is_empty() => Err(StreamError::usage(format!("{option}: the command is empty"))),
         words => Ok(StreamStep::Command(words)),
     }
-}
-
-/// Returns the fields that properties select.
-fn selection(option: &str, properties: &Properties) -> Result<FieldSelection, StreamError> {
-    let name = match option {
-        "-mapper" => "mapreduce.fieldsel.map.output.key.value.fields.spec",
-        _ => "mapreduce.fieldsel.reduce.output.key.value.fields.spec",
-    };
-    let separator = properties.get("mapreduce.fieldsel.data.field.separator").unwrap_or("\t");
-    FieldSelection::parse(properties.get(name).unwrap_or("0-:"), separator)
-        .map_err(|error| StreamError::configuration(format!("{name}: {error}")))
 }

@@ -5,9 +5,10 @@
 //! each of them. Its output is split into key and value by the same rule as the mapper's.
 
 use super::aggregate::{Aggregated, split_type};
-use super::forms::PairFeed;
 use super::keys::{KeyCoding, PairScratch};
-use super::process::{AttemptPlace, LineSink, TaskCommand};
+use super::pair_feed::PairFeed;
+use super::process::{AttemptPlace, TaskCommand};
+use super::sink::LineSink;
 use super::{StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
@@ -76,7 +77,7 @@ impl Gathered {
                 command.finish(&mut sink)?.count(sink.out);
             }
             Some(StreamStep::Aggregate) => sink.aggregate(pairs)?,
-            Some(StreamStep::Identity | StreamStep::Select(_)) | None => {
+            Some(StreamStep::Identity) | None => {
                 pairs.for_each(|(key, value)| sink.out.emit(key, value));
             }
         }

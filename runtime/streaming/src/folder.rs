@@ -15,11 +15,11 @@ pub(super) struct TaskFolder(PathBuf);
 
 impl TaskFolder {
     /// Creates a new directory of this name, with a directory for temporary files and links to `files`.
-    /// Files named among the `programs` are copied if their mode does not permit execution.
+    /// The `program` is copied if it is among them and its mode does not permit execution.
     ///
     /// # Errors
     /// A file that does not exist, or an error of the file system.
-    pub fn make(within: &Path, name: &str, files: &[ShippedFile], programs: &[&str]) -> io::Result<Self> {
+    pub fn make(within: &Path, name: &str, files: &[ShippedFile], program: &str) -> io::Result<Self> {
         let path = within.join(name);
         // An attempt of that name may have left one when its process was killed.
         match fs::remove_dir_all(&path) {
@@ -31,7 +31,7 @@ impl TaskFolder {
         let folder = Self(path);
         private(&folder.0.join("tmp"))?;
         for file in files {
-            folder.add(file, programs.contains(&file.name.as_str()))?;
+            folder.add(file, file.name == program)?;
         }
         Ok(folder)
     }

@@ -6,9 +6,8 @@
 //! Not here: the encoding of typed bytes ([`typed_bytes`](super::typed_bytes)), lines and fields
 //! ([`fields`](super::fields)).
 
-use super::StreamingJob;
 use super::fields::{FieldRule, LineCutter};
-use super::process::{LineSink, TaskCommand};
+use super::sink::LineSink;
 use super::typed_bytes::{self, BYTES, LONG, TEXT, Unfinished};
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -113,33 +112,6 @@ pub(super) fn push_field(form: PairForm, shape: Shape, bytes: &[u8], out: &mut V
     }
     out.extend_from_slice(bytes);
     Ok(())
-}
-
-/// Passes pairs of the engine to a combiner or a reducer. Reused for its memory.
-#[derive(Default)]
-pub(super) struct PairFeed(Vec<u8>);
-
-impl PairFeed {
-    /// Passes one pair in the format in which it is read.
-    pub fn give(
-        &mut self,
-        job: &StreamingJob,
-        (key, value): (&[u8], &[u8]),
-        command: &mut TaskCommand,
-        sink: &mut dyn LineSink,
-    ) -> TaskResult {
-        let shape = job.forms.map_output.shape();
-        match job.forms.reduce_input {
-            PairForm::Text => command.feed(&[key, job.reduce_input_separator.as_bytes(), value, b"\n"], sink),
-            PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
-            form => {
-                self.0.clear();
-                push_field(form, shape, key, &mut self.0)?;
-                push_field(form, shape, value, &mut self.0)?;
-                command.feed(&[&self.0], sink)
-            }
-        }
-    }
 }
 
 /// Writes a length like Hadoop's `WritableUtils.writeVInt`.

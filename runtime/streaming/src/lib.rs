@@ -13,19 +13,20 @@ mod between_marks;
 mod bundle;
 mod combine;
 mod command;
-mod debug;
 mod environment;
-mod field_selection;
 mod fields;
 mod folder;
 mod forms;
 mod key_specs;
 mod keys;
 mod map;
+mod pair_feed;
 mod pipes;
 mod process;
+mod program;
 mod reduce;
 mod reported;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod typed_bytes;
@@ -35,14 +36,12 @@ pub use between_marks::Marks;
 pub use bundle::{BUNDLE_BYTES_MAX, write_bundle};
 pub use command::split_command;
 pub use environment::variable_name;
-pub use field_selection::{FieldListError, FieldSelection};
 pub use fields::FieldRule;
 pub use forms::{PairForm, PairForms, PartContent};
 pub use key_specs::{KeySpecError, KeySpecs};
 pub use keys::{PartRule, hash_bytes};
 pub use reported::{CounterSum, counter_sums};
 
-use gristmill_scheduler::ids::TaskKind;
 use gristmill_worker::api::MapReducePlan;
 use gristmill_worker::prelude::*;
 use keys::{KeyCoding, KeyPartitioner};
@@ -62,8 +61,6 @@ pub enum StreamStep {
     Command(Vec<String>),
     /// Hadoop's aggregators, for combiner and reducer: keys such as `LongValueSum:id` select the aggregation.
     Aggregate,
-    /// Selected fields of its input (`FieldSelectionMapReduce`).
-    Select(FieldSelection),
 }
 
 /// Format of the input for the mapper.
@@ -136,10 +133,6 @@ pub struct StreamingJob {
     pub timeout_ms: Option<u64>,
     /// Bytes of pairs that a combiner gets at once.
     pub combine_bytes: u64,
-    /// Command with arguments that runs after a failed command of a map, to examine its files.
-    pub map_debug: Option<Vec<String>>,
-    /// The same for a reduce.
-    pub reduce_debug: Option<Vec<String>>,
     /// Prefix of lines on standard error for the framework.
     pub reporter_prefix: String,
     /// Properties of the job, which commands receive as variables.
@@ -156,16 +149,6 @@ pub struct StreamingJob {
     pub stamp: u64,
     /// Directory that `hdfs:///` stands for, used for the file name that a map receives.
     pub hdfs_root: Option<PathBuf>,
-}
-
-impl StreamingJob {
-    /// Returns the command that examines failed attempts of this kind.
-    fn debug_of(&self, kind: TaskKind) -> Option<&[String]> {
-        match kind {
-            TaskKind::Map => self.map_debug.as_deref(),
-            TaskKind::Reduce => self.reduce_debug.as_deref(),
-        }
-    }
 }
 
 impl Job for StreamingJob {

@@ -6,7 +6,8 @@ use super::combine::Gathered;
 use super::fields::FieldRule;
 use super::forms::{PairCutter, PairForm, PartForm, Shape, push_field};
 use super::keys::{KeyCoding, PairScratch};
-use super::process::{AttemptPlace, LineSink, TaskCommand};
+use super::process::{AttemptPlace, TaskCommand};
+use super::sink::LineSink;
 use super::{LineInput, StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
@@ -152,16 +153,10 @@ impl StreamInput {
             }
             (_, key) => key,
         };
-        match (&mut self.command, &job.mapper) {
-            (Some(command), _) if form == PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
-            (Some(command), _) => command.feed(&[key, job.map_input_separator.as_bytes(), text, b"\n"], sink),
-            (None, StreamStep::Select(selection)) => {
-                // The format alone decides if it sees the key.
-                let selected =
-                    selection.of_map(Some(key).filter(|_| job.line_input != LineInput::Text), text);
-                sink.pair(&selected.key.unwrap_or_default(), &selected.value.unwrap_or_default())
-            }
-            (None, _) => sink.pair(key, text),
+        match &mut self.command {
+            Some(command) if form == PairForm::KeyOnlyText => command.feed(&[key, b"\n"], sink),
+            Some(command) => command.feed(&[key, job.map_input_separator.as_bytes(), text, b"\n"], sink),
+            None => sink.pair(key, text),
         }
     }
 

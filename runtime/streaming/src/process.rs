@@ -9,24 +9,21 @@
 //! ([`reported`](super::reported)).
 
 use super::bundle::UnpackedBundle;
-use super::debug::{self, Failure};
 use super::environment::{AttemptFacts, attempt_name, environment, split_name};
-use super::folder::{EXECUTABLE, TaskFolder};
+use super::folder::TaskFolder;
 use super::forms::{OutputCutter, PairForm};
 use super::pipes::{CommandPipes, Moved};
+use super::program::{cannot_run, look_up, without_interpreter};
 use super::reported::{CountsByName, Talk};
+use super::sink::LineSink;
 use super::{ShippedFile, StreamingJob};
 use gristmill_runtime::cluster::{CommandStart, end_strays, start_command};
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::api::{InputRange, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;
-use gristmill_worker::{descriptors, threads};
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -60,18 +57,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Property of a job whose commands must report their end.
 const END_MARK_PROPERTY: &str = "gristmill.streaming.end.mark";
-
-/// Sink of the output of a command.
-pub(super) trait LineSink {
-    /// Handles one line, without its end.
-    fn line(&mut self, line: &[u8]) -> TaskResult;
-    /// Handles complete lines, each with its `\n`, without any `\r`. Returns the number of lines.
-    fn lines(&mut self, block: &[u8]) -> TaskResult<u64>;
-    /// Handles a pair, if the command does not write lines.
-    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult;
-    /// True if the attempt is cancelled. May block.
-    fn is_cancelled(&self) -> bool;
-}
 
 /// Common context of an attempt's commands.
 #[derive(Clone)]
@@ -149,7 +134,6 @@ pub(super) struct TaskCommand {
     cancelled: bool,
     /// True if it was reaped, after which its process id may be reused.
     reaped: bool,
-    environment: BTreeMap<OsString, OsString>,
     /// Dropped after the command.
     folder: TaskFolder,
 }
@@ -167,11 +151,8 @@ impl TaskCommand {
             return Err(TaskError::config("a command has no words"));
         };
         let name = format!("streaming-{}-{}-{step}", place.attempt.task.job, place.attempt.file_name());
-        let debug = job.debug_of(place.attempt.task.kind).and_then(|words| words.first());
-        let programs = [Some(program), debug].into_iter().flatten();
-        let programs: Vec<&str> =
-            programs.map(|program| program.strip_prefix("./").unwrap_or(program)).collect();
-        let folder = TaskFolder::make(&place.folder, &name, &place.files, &programs).map_err(|error| {
+        let own = program.strip_prefix("./").unwrap_or(program);
+        let folder = TaskFolder::make(&place.folder, &name, &place.files, own).map_err(|error| {
             let said = format!("the working directory of a command could not be made: {error}");
             match error.kind() {
                 // Of the shipped files.
@@ -197,7 +178,7 @@ impl TaskCommand {
                 .map_err(|error| without_interpreter(&file, error))
             })
             .map_err(|error| cannot_run(program, folder.path(), &error))?;
-        Self::attend(job, place, (words, form), started, (folder, environment))
+        Self::attend(job, place, (words, form), started, folder)
     }
 
     /// Takes over a process that has been started.
@@ -206,7 +187,7 @@ impl TaskCommand {
         place: &AttemptPlace,
         (words, form): (&[String], PairForm),
         mut child: Child,
-        (folder, environment): (TaskFolder, BTreeMap<OsString, OsString>),
+        folder: TaskFolder,
     ) -> TaskResult<Self> {
         let pipes = match CommandPipes::take(&mut child) {
             Ok(pipes) => pipes,
@@ -237,7 +218,6 @@ impl TaskCommand {
             exited_at: None,
             cancelled: false,
             reaped: false,
-            environment,
             folder,
         })
     }
@@ -495,21 +475,11 @@ impl TaskCommand {
         )))
     }
 
-    /// Returns an error with the map's input range, the last lines of standard error, and the output of
-    /// the job's debug command. The process is ended before.
+    /// Returns an error with the map's input range and the last lines of standard error.
     fn with_tail(&self, reason: String) -> TaskError {
         let last_words: String = self.talk.tail().flat_map(|line| [line, "\n"]).collect();
-        let looked = self.job.debug_of(self.attempt.task.kind).map(|words| {
-            if !self.reaped {
-                self.end_group();
-            }
-            let (directory, environment) = (self.folder.path(), &self.environment);
-            let failure = Failure { directory, environment, last_words: &last_words, reason: &reason };
-            debug::look_at(&self.job, words, &failure)
-        });
         let split = self.split.as_ref().map(|split| format!("Processing split: {split}"));
-        let looked = looked.map(|said| format!("Debug script: {said}"));
-        let parts = [Some(reason), split, Some(last_words.trim_end().to_owned()), looked];
+        let parts = [Some(reason), split, Some(last_words.trim_end().to_owned())];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         TaskError::new(parts.join("\n"))
     }
@@ -529,62 +499,5 @@ impl Drop for TaskCommand {
             let _ = self.child.wait();
             end_strays(self.folder.path());
         }
-    }
-}
-
-/// Returns the file of a command: the path itself if that is absolute, else in the working directory,
-/// else in `PATH`.
-pub(super) fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -> io::Result<PathBuf> {
-    if Path::new(program).is_absolute() {
-        return Ok(PathBuf::from(program));
-    }
-    let here = directory.join(program);
-    if here.exists() {
-        return Ok(here);
-    }
-    let places = std::env::split_paths(path).map(|folder| folder.join(program));
-    let can_run = |place: &PathBuf| {
-        std::fs::metadata(place)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & EXECUTABLE != 0)
-    };
-    let mut found = places.filter(|place| !program.contains('/') && can_run(place));
-    found.next().ok_or_else(|| io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()))
-}
-
-/// Maximum bytes of the first line of a script that are read.
-const SCRIPT_LINE_BYTES: u64 = 256;
-
-/// Returns the error for a script that exists and cannot be found: its interpreter is missing.
-fn without_interpreter(file: &Path, error: io::Error) -> io::Error {
-    let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(SCRIPT_LINE_BYTES).read_to_end(&mut head));
-    let line = head.strip_prefix(b"#!").and_then(|line| line.split(|byte| *byte == b'\n').next());
-    let (Ok(_), Some(line), io::ErrorKind::NotFound) = (read, line, error.kind()) else { return error };
-    let hint = match line.ends_with(b"\r") {
-        true => {
-            "; the line ends with a carriage return, as of Windows: convert the file (sed -i 's/\\r$//' FILE)"
-        }
-        false => "",
-    };
-    let interpreter = String::from_utf8_lossy(line);
-    let said =
-        format!("its interpreter `{}` does not exist{hint}", interpreter.trim_matches(' ').escape_debug());
-    io::Error::new(io::ErrorKind::NotFound, said)
-}
-
-/// Returns the error for a command that cannot be started. It would fail on other workers too, unless a
-/// local resource limit was reached: then the worker is at fault, and not the command.
-pub(super) fn cannot_run(program: &str, directory: &Path, error: &io::Error) -> TaskError {
-    let number = error.raw_os_error().map(|number| format!("error={number}, ")).unwrap_or_default();
-    let said = format!(
-        "Cannot run program \"{program}\" (in directory \"{}\"): {number}{error}",
-        directory.display()
-    );
-    if threads::are_used_up(error) {
-        return TaskError::worker(format!("{said}; the limit of processes is reached (ulimit -u, pids.max)"));
-    }
-    match error.kind() == io::ErrorKind::OutOfMemory || descriptors::are_used_up(error) {
-        true => TaskError::worker(said),
-        false => TaskError::config(said),
     }
 }

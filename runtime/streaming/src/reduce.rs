@@ -1,11 +1,12 @@
 //! Reduces of Hadoop Streaming: sorted pairs go to the command, its output to a part.
 
 use super::aggregate::{Aggregated, split_type};
-use super::field_selection::Selected;
-use super::forms::{PairFeed, PairForm, PartForm};
+use super::forms::{PairForm, PartForm};
 use super::keys::KeyCoding;
 use super::map::WritePairs;
-use super::process::{AttemptPlace, LineSink, TaskCommand};
+use super::pair_feed::PairFeed;
+use super::process::{AttemptPlace, TaskCommand};
+use super::sink::LineSink;
 use super::{StreamStep, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ impl StreamReducer {
         let from = match job.reducer {
             StreamStep::Command(_) => job.forms.reduce_output,
             StreamStep::Identity => job.forms.map_output,
-            StreamStep::Aggregate | StreamStep::Select(_) => PairForm::Text,
+            StreamStep::Aggregate => PairForm::Text,
         };
         let form = PartForm::new(from, job.part_content, &job.output_separator);
         let (key, feed) = (Vec::new(), PairFeed::default());
@@ -56,20 +57,6 @@ impl LineSink for Nowhere<'_> {
     fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
-}
-
-/// Writes a pair of which one half may be missing, and the separator with it.
-fn write_selected(selected: &Selected, form: &mut PartForm, out: &mut Output) -> TaskResult {
-    match (&selected.key, &selected.value) {
-        (Some(key), Some(value)) => form.write(key, value, out)?,
-        (Some(one), None) | (None, Some(one)) => {
-            out.write(one);
-            out.write(b"\n");
-            out.end_record();
-        }
-        (None, None) => {}
-    }
-    Ok(())
 }
 
 impl Reducer for StreamReducer {
@@ -114,9 +101,6 @@ impl Reducer for StreamReducer {
                         none => none.insert(Aggregated::new(split_type(&self.key)?.0)?),
                     };
                     aggregated.add(value)?;
-                }
-                (StreamStep::Select(selection), _) => {
-                    write_selected(&selection.of_reduce(&self.key, value), &mut self.form, out)?;
                 }
                 _ => self.form.write(&self.key, value, out)?,
             }

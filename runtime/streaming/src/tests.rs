@@ -16,7 +16,7 @@ fn partitions_are_hadoops() {
 
 #[test]
 fn worker_that_can_start_no_process_is_to_blame_and_not_the_command() {
-    let kind = |error: rustix::io::Errno| process::cannot_run("x", "/".as_ref(), &error.into()).kind;
+    let kind = |error: rustix::io::Errno| program::cannot_run("x", "/".as_ref(), &error.into()).kind;
     use gristmill_worker::api::FailureKind::{Config, Worker};
     use rustix::io::Errno;
     assert_eq!(

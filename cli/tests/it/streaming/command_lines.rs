@@ -133,10 +133,6 @@ const LINES: &[(&str, Comes)] = &[
         To("3"),
     ),
     (
-        "hadoop jar $JAR -D mapred.data.field.separator=. -D map.output.key.value.fields.spec=1:0,2 -D reduce.output.key.value.fields.spec=0:1 -mapper org.apache.hadoop.mapred.lib.FieldSelectionMapReduce -reducer org.apache.hadoop.mapred.lib.FieldSelectionMapReduce -input logs -output out",
-        To("1\ta|10\tb|2\ta"),
-    ),
-    (
         "hadoop jar $JAR -D mapred.output.compress=true -D mapred.output.compression.codec=org.apache.hadoop.io.compress.GzipCodec -D mapred.compress.map.output=true -input input -output out -mapper cat -reducer cat && hdfs dfs -cat 'out/part-*' | gzip -d > local && hdfs dfs -rm -r out && hdfs dfs -mkdir out && hdfs dfs -put local out/part-00000",
         To("the corn|the mill grinds"),
     ),

@@ -469,27 +469,6 @@ fn command_that_fails_fails_its_job_with_its_last_words() {
 }
 
 #[test]
-fn debug_command_sees_what_a_failed_command_left_and_its_words_stand_in_the_reason() {
-    let sandbox = Sandbox::new();
-    sandbox.write("in", "x\n");
-    sandbox.write("job.sh", "cat > /dev/null; touch left; echo why >&2; exit 3");
-    // Without the execute permission, as shipped files arrive.
-    sandbox.write(
-        "look.sh",
-        "#!/bin/sh\nls left\nhead -1 \"$2\"\ncut -c 1-10 \"$3\"\ngrep -c map.debug.script \"$4\"\necho $# in $mapreduce_task_ismap\nexit 7\n",
-    );
-    let job = ["-mapper", "sh job.sh", "-files", "job.sh,look.sh", "-D", "mapred.map.max.attempts=1"];
-    let looked = "\nDebug script: left\nwhy\nPipeMapRed\n1\n4 in true\n";
-    stream(&sandbox, &[&job[..], &["-mapdebug", "./look.sh"]].concat())
-        .expect_code(1)
-        .expect_words(&[looked]);
-    let named = ["-D", "mapred.map.task.debug.script=sh look.sh", "-reducedebug", "no-such-program"];
-    stream(&sandbox, &[&job[..], &named].concat()).expect_code(1).expect_words(&[looked]);
-    let missing = stream(&sandbox, &[&job[..], &["-mapdebug", "no-such-program"]].concat()).expect_code(1);
-    missing.expect_words(&["\nwhy\n", "Debug script: `no-such-program` could not look at it: "]);
-}
-
-#[test]
 fn command_that_is_killed_is_told_by_its_signal() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "x\n");
