@@ -186,5 +186,5 @@ impl Submitter for ClusterSubmitter<'_> {
 }
 
 fn unusable(input: &Input, error: &InputError) -> PlanError {
-    PlanError::Input { path: input.paths.join(", "), reason: crate::chain(error) }
+    PlanError::Input { path: input.paths.join(", "), reason: gristmill_worker::error_text::chain(error) }
 }

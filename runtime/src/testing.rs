@@ -238,7 +238,7 @@ fn start_worker(
     let running = move || {
         let ended = runtime.block_on(agent::run(config, jobs, EndRequests::at_once(stopping)));
         if let Err(error) = ended {
-            tracing::error!("{}", crate::chain(&error));
+            tracing::error!("{}", gristmill_worker::error_text::chain(&error));
         }
     };
     let thread = std::thread::Builder::new().name("test-worker".to_owned()).spawn(running);

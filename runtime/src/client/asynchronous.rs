@@ -714,7 +714,11 @@ impl AsyncClient {
         // The claim is given back; its directory is removed while the master is notified.
         let clearing = tokio::task::spawn_blocking(move || drop(remains));
         if let (Some(mut lines), Some(job)) = (lines, job_of(&result)) {
-            self.tell_closed(job, closed.as_ref().err().map(|error| crate::chain(error))).await;
+            self.tell_closed(
+                job,
+                closed.as_ref().err().map(|error| gristmill_worker::error_text::chain(error)),
+            )
+            .await;
             lines.end().await;
         }
         let _ = clearing.await;

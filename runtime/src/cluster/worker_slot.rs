@@ -5,10 +5,10 @@ use super::child::{self, ChildConfig, ChildRole, WorkerChild};
 use super::folders::remove_folders;
 use super::strays::end_strays;
 use crate::api::{ROOT, WorkerEnded};
-use crate::exit;
 use crate::out_of_memory::MemoryKills;
 use crate::scratch;
 use gristmill_worker::agent::{EndRequests, LEAVE_MAX, capture, crash, started};
+use gristmill_worker::exit;
 use gristmill_worker::http::{JoinLine, Pool, Secret, full};
 use gristmill_worker::protocol::ended_proof;
 use gristmill_worker::settings::WorkerSettings;
@@ -157,11 +157,14 @@ impl WorkerSlot {
                     Ok(next) => break next,
                     Err(error) if hasty < HASTY_MAX => {
                         hasty += 1;
-                        let error = crate::chain(&error);
+                        let error = gristmill_worker::error_text::chain(&error);
                         tracing::warn!(error, "a worker could not be replaced; it is tried again");
                     }
                     Err(error) => {
-                        tracing::error!(error = crate::chain(&error), "a worker could not be replaced");
+                        tracing::error!(
+                            error = gristmill_worker::error_text::chain(&error),
+                            "a worker could not be replaced"
+                        );
                         return Some(exit::ENVIRONMENT);
                     }
                 }

@@ -3,10 +3,10 @@
 use super::ClusterError;
 use super::folders::{private_folders, remove_folders};
 use super::worker_slot::WorkerSlot;
-use crate::exit;
 use crate::out_of_memory::MemoryKills;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::EndRequests;
+use gristmill_worker::exit;
 use gristmill_worker::http::{JoinLine, Pool, Secret, Timeouts};
 use gristmill_worker::settings::WorkerSettings;
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ pub(crate) fn go_on_from(
     names: &DeciderNames,
     registry: &Registry,
 ) -> Result<Core, String> {
-    let saved = ledger.decode(usize::MAX).map_err(|error| crate::chain(&error))?;
+    let saved = ledger.decode(usize::MAX).map_err(|error| gristmill_worker::error_text::chain(&error))?;
     let MadeDeciders { policy, placement, mut estimator, .. } = names.clone().make(registry)?;
     estimator.restore(&core.memory())?;
     Ok(Core::go_on_from(saved, core.config().clone(), policy, placement, estimator))

@@ -154,7 +154,9 @@ impl Archive {
                 found => Err(ArchiveError::Other { job, path, found }),
             }
         });
-        found.map(Some).inspect_err(|error| tracing::warn!(error = crate::chain(error), "no history"))
+        found.map(Some).inspect_err(|error| {
+            tracing::warn!(error = gristmill_worker::error_text::chain(error), "no history");
+        })
     }
 
     /// Deletes the oldest files until the rest is within the limits.
@@ -264,7 +266,7 @@ mod tests {
         fs::File::create(path(5)).unwrap().set_len(BYTES_MAX + 1).unwrap();
         let next = Archive::open(folder.path()).unwrap();
         assert_eq!(next.find(JobId(1)).unwrap().unwrap().trace.status.name, "a");
-        let said = crate::chain(&next.find(JobId(2)).unwrap_err());
+        let said = gristmill_worker::error_text::chain(&next.find(JobId(2)).unwrap_err());
         assert!(said.contains("it is that of job-1"), "{said}");
         assert!(next.find(JobId(4)).unwrap().is_none() && path(4).exists() && path(5).exists());
     }
@@ -279,7 +281,7 @@ mod tests {
         fs::create_dir(path("job-3.json")).unwrap();
         let archive = Archive::open(folder.path()).unwrap();
         for (job, expected) in [(1, "it is damaged: EOF"), (2, "it is a pipe"), (3, "it is a directory")] {
-            let said = crate::chain(&archive.find(JobId(job)).unwrap_err());
+            let said = gristmill_worker::error_text::chain(&archive.find(JobId(job)).unwrap_err());
             assert!(said.contains(expected) && said.contains(&format!("job-{job}.json")), "{said}");
         }
         assert!(archive.find(JobId(4)).unwrap().is_none());

@@ -193,7 +193,7 @@ fn go_on(
 
 /// Copies the records that every journal holds from a journal that holds more.
 fn copy_facts(from: &Path, to: &Path) -> std::io::Result<Journal> {
-    let unreadable = |error: RecallError| std::io::Error::other(crate::chain(&error));
+    let unreadable = |error: RecallError| std::io::Error::other(gristmill_worker::error_text::chain(&error));
     let recalled: Option<Recalled> = recovery::recall(from).map_err(unreadable)?;
     let Some(mut recalled) = recalled else { return Err(std::io::ErrorKind::NotFound.into()) };
     let mut journal = Journal::create(to, &recalled.header)?;

@@ -437,5 +437,5 @@ pub(super) fn close_output(closing: &Closing) -> Result<(), String> {
         (Err(_), None) => Ok(()),
         (Err(error), Some(_)) => Err(error),
     };
-    closed.map_err(|error: OutputError| crate::chain(&error))
+    closed.map_err(|error: OutputError| gristmill_worker::error_text::chain(&error))
 }

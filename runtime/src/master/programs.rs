@@ -167,7 +167,9 @@ impl Programs {
         let programs = self.clone();
         let writing = tokio::task::spawn_blocking(move || programs.write((said, number), chunks));
         let mut body = Steady::new(body, STALL_TIME);
-        let broken = |why: &dyn std::error::Error| ProgramError::Broken { why: crate::chain(why) };
+        let broken = |why: &dyn std::error::Error| ProgramError::Broken {
+            why: gristmill_worker::error_text::chain(why),
+        };
         let heard = loop {
             match body.next().await {
                 Ok(Some(chunk)) => {

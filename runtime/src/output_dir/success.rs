@@ -93,7 +93,7 @@ impl Success {
             let bucket = objects::open(&url)?;
             bucket.get(&url.child_key(SUCCESS), SUCCESS_BYTES_MAX)
         });
-        let (text, _) = got.map_err(|error| io::Error::other(crate::chain(&error)))?;
+        let (text, _) = got.map_err(|error| io::Error::other(gristmill_worker::error_text::chain(&error)))?;
         serde_json::from_slice(&text).map_err(io::Error::other)
     }
 

@@ -146,7 +146,7 @@ async fn carry_frames(
             Ok(Some(first)) => first,
             Ok(None) => return goodbye,
             Err(error) => {
-                tracing::warn!(%worker, error = crate::chain(&error), "refused what a worker said");
+                tracing::warn!(%worker, error = gristmill_worker::error_text::chain(&error), "refused what a worker said");
                 return goodbye;
             }
         };

@@ -68,7 +68,7 @@ async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Su
     });
     let held = holding.await.map_err(|_| RouteRefusal::ending())?;
     held.map_err(|error| {
-        let why = crate::chain(&error);
+        let why = gristmill_worker::error_text::chain(&error);
         let words = format!("the master cannot use the output of a detached job: {why}");
         RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::OutputStore, words)
     })

@@ -256,7 +256,7 @@ async fn kept(handle: &MasterHandle, job: &str) -> Result<Option<KeptJob>, Route
     let (Some(archive), Ok(id)) = (handle.archive.clone(), job.parse::<JobId>()) else { return Ok(None) };
     let kept = tokio::task::spawn_blocking(move || archive.find(id)).await;
     kept.map_err(|_| RouteRefusal::ending())?.map_err(|error| {
-        let said = crate::chain(&error);
+        let said = gristmill_worker::error_text::chain(&error);
         RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Archive, said)
     })
 }
@@ -444,7 +444,11 @@ fn shown(request: Request<Incoming>) -> ShownBody {
 /// been revoked.
 async fn body(handle: &MasterHandle, sent: ShownBody, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
     let body = read_limited(sent.incoming, bytes_max).await.map_err(|wrong| {
-        RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
+        RouteRefusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::Body,
+            gristmill_worker::error_text::chain(&wrong),
+        )
     })?;
     match handle.tokens.find(&sent.key.0) {
         Some(_) => Ok(body),

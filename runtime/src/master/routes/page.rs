@@ -18,7 +18,11 @@ const ENTER_BYTES_MAX: usize = 1 << 10;
 /// role.
 pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answered {
     let code = handle.page_codes.give(&key.0, role, Instant::now()).map_err(|wrong| {
-        RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Token, crate::chain(&wrong))
+        RouteRefusal::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorCode::Token,
+            gristmill_worker::error_text::chain(&wrong),
+        )
     })?;
     ok(&PageCode { code: code.to_text().to_string() })
 }
@@ -33,7 +37,11 @@ pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -
 
 async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
     let body = read_limited(incoming, ENTER_BYTES_MAX).await.map_err(|wrong| {
-        RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, crate::chain(&wrong))
+        RouteRefusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::Body,
+            gristmill_worker::error_text::chain(&wrong),
+        )
     })?;
     let EnterPage { code } = parsed(&body)?;
     let refusal = |message: &str| RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Token, message);
@@ -44,6 +52,6 @@ async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
              prints another",
         )
     })?;
-    let token = token.map_err(|wrong| refusal(&crate::chain(&wrong)))?;
+    let token = token.map_err(|wrong| refusal(&gristmill_worker::error_text::chain(&wrong)))?;
     ok(&MadeToken { token })
 }

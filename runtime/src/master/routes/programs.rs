@@ -72,7 +72,7 @@ fn refused(error: &ProgramError) -> RouteRefusal {
             (StatusCode::BAD_REQUEST, ErrorCode::Program)
         }
     };
-    RouteRefusal::new(status, code, crate::chain(error))
+    RouteRefusal::new(status, code, gristmill_worker::error_text::chain(error))
 }
 
 /// `GET /api/v1/programs/SUM/BYTES`: reports if it exists; refused if it may not be sent.

@@ -56,5 +56,5 @@ fn refused_token(error: &TokensError) -> RouteRefusal {
         }
         _ => StatusCode::BAD_REQUEST,
     };
-    RouteRefusal::new(status, ErrorCode::Token, crate::chain(error))
+    RouteRefusal::new(status, ErrorCode::Token, gristmill_worker::error_text::chain(error))
 }

@@ -525,7 +525,7 @@ fn adopted(submission: &Submission) -> Option<ClaimedOutput> {
     match ClaimedOutput::adopt(submission, None) {
         Ok(output) => Some(output),
         Err(error) => {
-            tracing::debug!(output = %submission.output, error = crate::chain(&error), "not adopted");
+            tracing::debug!(output = %submission.output, error = gristmill_worker::error_text::chain(&error), "not adopted");
             None
         }
     }

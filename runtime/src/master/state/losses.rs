@@ -3,10 +3,10 @@
 use super::fleet::WorkerEntry;
 use super::job::JobEntry;
 use crate::api::{FailureCode, JobFailure, WorkerEnded};
-use crate::exit;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::exit;
 use gristmill_worker::sanitize::message as sanitize;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -250,11 +250,11 @@ impl MasterState {
             Ok(_) => hold_later(&job.submission),
             // This failure passes, and the output is opened again when it is closed.
             Err(error) if error.is_of_resources() => {
-                tracing::warn!(%id, error = crate::chain(&error), "the claim keeps the name of the master before this one");
+                tracing::warn!(%id, error = gristmill_worker::error_text::chain(&error), "the claim keeps the name of the master before this one");
             }
             Err(error) => {
                 let message = "the output directory was lost while no master ran".to_owned();
-                let detail = Some(crate::chain(&error));
+                let detail = Some(gristmill_worker::error_text::chain(&error));
                 let code = if error.is_of_missing() { FailureCode::OutputGone } else { FailureCode::Output };
                 job.failures.of_job = Some(JobFailure { code, message, detail });
                 self.events.push(Event::JobFailed { job: id, cause: External::OutputUnavailable });
@@ -285,7 +285,7 @@ impl MasterState {
         let Some(mut recovery) = self.journal.take_recovery() else { return Ok(()) };
         let begun = core.and_then(|core| {
             let begun = recovery.begin_anew(&header, |lines| self.write_state(now, &record, lines));
-            begun.map(|()| core).map_err(|error| crate::chain(&error))
+            begun.map(|()| core).map_err(|error| gristmill_worker::error_text::chain(&error))
         });
         self.journal.come_back_from(recovery);
         self.core = begun?;
@@ -344,7 +344,7 @@ fn hold_later(submission: &Submission) {
     let hold = move || {
         let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.hold());
         if let Err(error) = held {
-            let error = crate::chain(&error);
+            let error = gristmill_worker::error_text::chain(&error);
             tracing::warn!(output = %submission.output, error, "the claim keeps the name of the master before this one");
         }
     };
@@ -371,5 +371,5 @@ fn first_other(commands: &[Command], again: &Encoded, orders: &Encoded) -> Strin
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded, memory_max: usize) -> Result<T, Wrong> {
-    encoded.decode(memory_max).map_err(|error| Wrong::Reason(crate::chain(&error)))
+    encoded.decode(memory_max).map_err(|error| Wrong::Reason(gristmill_worker::error_text::chain(&error)))
 }

@@ -84,5 +84,5 @@ pub(super) fn restore_job(id: JobId, entry: &Encoded, jobs: &mut Jobs) -> Result
 
 /// Decodes a part of a line. The line has a checksum and was written by this user, so its content is trusted.
 fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded) -> Result<T, String> {
-    encoded.decode(usize::MAX).map_err(|error| crate::chain(&error))
+    encoded.decode(usize::MAX).map_err(|error| gristmill_worker::error_text::chain(&error))
 }

@@ -123,7 +123,7 @@ impl MasterState {
         if !submission.attached {
             // No file stays open for a job that waits. The claim names this process, and is opened again by its name.
             ClaimedOutput::adopt(&submission, Some(job)).map_err(|error| {
-                let why = crate::chain(&error);
+                let why = gristmill_worker::error_text::chain(&error);
                 let code = if error.is_of_resources() { ErrorCode::Resources } else { ErrorCode::NotShared };
                 refuse(code, format!("the master cannot use the output directory of a detached job: {why}"))
             })?;

@@ -333,7 +333,7 @@ impl StoreOutput {
     }
 
     fn warn(&self, what: &str, error: &OutputError) {
-        tracing::warn!(url = %self.url, error = crate::chain(error), "what a job had put into a store could not be {what}");
+        tracing::warn!(url = %self.url, error = gristmill_worker::error_text::chain(error), "what a job had put into a store could not be {what}");
     }
 }
 

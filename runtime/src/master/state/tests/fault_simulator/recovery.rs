@@ -86,7 +86,9 @@ impl Recovery {
     ) -> Result<MasterState, String> {
         let file = std::fs::File::options().write(true).open(self.path());
         file.and_then(|file| file.set_len(length)).map_err(|error| error.to_string())?;
-        let mut journal = recall(&self.path()).map_err(|error| crate::chain(&error))?.ok_or("no header")?;
+        let mut journal = recall(&self.path())
+            .map_err(|error| gristmill_worker::error_text::chain(&error))?
+            .ok_or("no header")?;
         let header = journal.header.clone();
         let names = crate::deciders::DeciderNames {
             policy: header.policy,
@@ -95,7 +97,7 @@ impl Recovery {
         };
         let mut state = master(&names, header.core, places);
         state.core.restore_memory(&header.memory)?;
-        state.replay(&mut journal).map_err(|error| crate::chain(&error))?;
+        state.replay(&mut journal).map_err(|error| gristmill_worker::error_text::chain(&error))?;
         self.generation += 1;
         let journal =
             RecoveryJournal::go_on(self.path(), journal.offset()).map_err(|error| error.to_string())?;
