@@ -5,8 +5,7 @@
 //! is not alive, the claim is abandoned and the next job takes it over; only the process that gets the exclusive lock
 //! does so. A claim that does not identify its owner, or is on a file system without locks, stays.
 
-use super::undo::Published;
-use super::{OutputDirectory, RETIRED, SUCCESS};
+use super::{OutputDirectory, Published, RETIRED, SUCCESS};
 use crate::owner::Owner;
 use crate::removal::remove_retrying;
 use gristmill_scheduler::ids::JobId;

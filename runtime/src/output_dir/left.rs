@@ -5,8 +5,8 @@
 //! that died.
 
 use super::publish::{check_named, check_part};
-use super::undo::{Published, RetiredClaim};
-use super::{OutputDirectory, OutputError, RETIRED, SUCCESS, Success, claim};
+use super::undo::RetiredClaim;
+use super::{OutputDirectory, OutputError, Published, RETIRED, SUCCESS, Success, claim};
 use crate::api::{BuiltPart, Submission};
 use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name, nonce_of};
 use gristmill_worker::folder::Folder;

@@ -33,7 +33,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use undo::Published;
 
 /// Prefix of the names of overwritten files until the job has succeeded; inside the directory.
 const REPLACED: &str = "_replaced-";
@@ -56,6 +55,19 @@ pub(crate) struct OutputDirectory {
     made: bool,
     /// The claim file, with this process's lock on it, until the claim is given back.
     lock: Option<File>,
+}
+
+/// The named output, if it is not the main one, and the name of a file.
+type PublishedFile<'a> = (Option<&'a PlainName>, &'a str);
+
+/// Published files of a job.
+enum Published<'a> {
+    /// Publishing had not started.
+    Nothing,
+    /// These files, in this order.
+    These(Vec<PublishedFile<'a>>),
+    /// A process died while it published: all existing parts count.
+    Unknown,
 }
 
 impl OutputDirectory {

@@ -1,9 +1,8 @@
 //! End of a claim: an abandoned output is undone, moved files come back, and `_temporary` is removed.
 
-use super::{OutputDirectory, SUCCESS, claim, success_first};
+use super::{OutputDirectory, Published, SUCCESS, claim, success_first};
 use crate::removal::remove_retrying;
 use gristmill_worker::commit::{TEMPORARY, is_output_name};
-use gristmill_worker::folder::PlainName;
 use gristmill_worker::output::PartFormat;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -121,19 +120,6 @@ impl OutputDirectory {
         }
         let _ = self.folder.remove_folder(self.aside());
     }
-}
-
-/// The named output, if it is not the main one, and the name of a file.
-pub(super) type PublishedFile<'a> = (Option<&'a PlainName>, &'a str);
-
-/// Published files of a job.
-pub(super) enum Published<'a> {
-    /// Publishing had not started.
-    Nothing,
-    /// These files, in this order.
-    These(Vec<PublishedFile<'a>>),
-    /// A process died while it published: all existing parts count.
-    Unknown,
 }
 
 /// A claim that was given back: the renamed directory with the claim file. Both are removed when this is dropped.
