@@ -224,7 +224,7 @@ impl Registry {
 
     /// True if a job of this name can be planned, one of the command line or an inner one.
     #[must_use]
-    pub fn has_plan(&self, name: &str) -> bool {
+    pub(crate) fn has_plan(&self, name: &str) -> bool {
         self.jobs.contains_key(name) || self.inner.contains_key(name)
     }
 

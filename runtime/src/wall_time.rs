@@ -4,7 +4,7 @@ use time::UtcDateTime;
 
 /// Milliseconds since 1970 as RFC 3339 has them: `2026-11-24T11:23:32.007Z`.
 #[must_use]
-pub fn rfc3339(ms: u64) -> String {
+pub(crate) fn rfc3339(ms: u64) -> String {
     let seconds = ms / 1000;
     format!("{}T{}.{:03}Z", date(seconds), clock(seconds), ms % 1000)
 }

@@ -258,7 +258,7 @@ pub struct JobStatus {
     /// once, however many attempts it had. They are listed wherever parts are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bad_records: Vec<NamedBadRecord>,
-    /// Incidents, the newest last, at most [`INCIDENTS_MAX`].
+    /// Incidents, the newest last, at most 50.
     pub incidents: Vec<String>,
     /// Number of incidents dropped from the list.
     pub incidents_omitted: u64,
@@ -327,7 +327,7 @@ pub struct DeadlineOutlook {
 }
 
 /// Maximum number of incidents kept for one job.
-pub const INCIDENTS_MAX: usize = 50;
+pub(crate) const INCIDENTS_MAX: usize = 50;
 
 impl JobStatus {
     /// Completion minus arrival, or the time since arrival.

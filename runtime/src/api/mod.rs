@@ -18,9 +18,10 @@ pub use self::cluster::{
 };
 pub(crate) use self::failures::DESCRIPTORS_HINT;
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
+pub(crate) use self::job::INCIDENTS_MAX;
 pub use self::job::{
-    AttemptCounts, DeadlineOutlook, INCIDENTS_MAX, JobFailure, JobState, JobStatus, JobTotals,
-    NamedBadRecord, TaskCounts, WorkLeft,
+    AttemptCounts, DeadlineOutlook, JobFailure, JobState, JobStatus, JobTotals, NamedBadRecord, TaskCounts,
+    WorkLeft,
 };
 pub(crate) use self::page::EnterPage;
 pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, FeedLoad, PageCode};
@@ -29,8 +30,9 @@ pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, JobAttended, OutputClosed
 pub use self::tokens::{
     JobOwner, KnownToken, MadeToken, NewToken, Quota, RevokeToken, RotateTokens, TokenList,
 };
+pub(crate) use self::trace::ESTIMATES_MAX;
 pub use self::trace::{
-    AttemptRecord, ESTIMATES_MAX, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry, PathStep,
+    AttemptRecord, EstimateRecord, Explanation, FetchRecord, JobTrace, LogEntry, PathStep,
 };
 #[cfg(test)]
 pub(crate) use self::watch::PARTS_OF_LINE_MAX;

@@ -14,7 +14,7 @@ pub struct JobTrace {
     pub attempts: Vec<AttemptRecord>,
     /// Transfers in the order of their end.
     pub fetches: Vec<FetchRecord>,
-    /// Estimates of the job's size, from arrival to end, at most [`ESTIMATES_MAX`].
+    /// Estimates of the job's size, from arrival to end, at most 512.
     #[serde(default)]
     pub estimates: Vec<EstimateRecord>,
     /// Number of records dropped because there were too many.
@@ -94,7 +94,7 @@ pub struct FetchRecord {
 }
 
 /// Maximum number of estimates kept of one job. If there are more, every second one is dropped.
-pub const ESTIMATES_MAX: usize = 512;
+pub(crate) const ESTIMATES_MAX: usize = 512;
 
 /// Estimate of a job's size at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 /// Maximum bytes of a bundle. Workers hold it in memory while they unpack it.
-pub const BUNDLE_BYTES_MAX: u64 = 1 << 30;
+const BUNDLE_BYTES_MAX: u64 = 1 << 30;
 
 /// Maximum depth of directories.
 const DEPTH_MAX: usize = 64;
@@ -24,7 +24,7 @@ const LINK: u8 = 2;
 /// Writes all files, and directories with their content, to a bundle.
 ///
 /// # Errors
-/// A file that cannot be read, or more than [`BUNDLE_BYTES_MAX`].
+/// A file that cannot be read, or more than 1 GiB.
 pub fn write_bundle(files: &[ShippedFile], to: &Path) -> io::Result<()> {
     let mut bundle = Bundle { out: BufWriter::new(File::create_new(to)?), bytes: 0 };
     for file in files {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Converts a property's name to a variable: characters other than letters and digits become `_`.
 #[must_use]
-pub fn variable_name(property: &str) -> String {
+pub(super) fn variable_name(property: &str) -> String {
     property.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 

@@ -22,7 +22,7 @@ pub enum PartRule {
 /// byte, in 32 bits.
 #[must_use]
 #[inline]
-pub fn hash_bytes(before: i32, bytes: &[u8]) -> i32 {
+pub(super) fn hash_bytes(before: i32, bytes: &[u8]) -> i32 {
     let (groups, rest) = bytes.as_chunks::<8>();
     let hash = groups.iter().fold(before.cast_unsigned(), |hash, group| {
         hash.wrapping_mul(POWER_EIGHT).wrapping_add(hash_of_group(*group))

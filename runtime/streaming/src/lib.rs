@@ -33,13 +33,12 @@ mod typed_bytes;
 
 pub use aggregate::AggregateError;
 pub use between_marks::Marks;
-pub use bundle::{BUNDLE_BYTES_MAX, write_bundle};
+pub use bundle::write_bundle;
 pub use command::split_command;
-pub use environment::variable_name;
 pub use fields::FieldRule;
 pub use forms::{PairForm, PairForms, PartContent};
 pub use key_specs::{KeySpecError, KeySpecs};
-pub use keys::{PartRule, hash_bytes};
+pub use keys::PartRule;
 pub use reported::{CounterSum, counter_sums};
 
 use gristmill_worker::api::MapReducePlan;

@@ -1,5 +1,6 @@
 //! Partitions and order compared with Hadoop's algorithms, reimplemented here.
 
+use super::keys::hash_bytes;
 use super::*;
 use proptest::prelude::*;
 
