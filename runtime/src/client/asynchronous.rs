@@ -4,9 +4,9 @@
 //! runtime with time and network is required. The blocking interface is in `client`.
 
 use super::feed::Feed;
-use super::finding_again::{self, Again};
 use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
+use super::reconnect::{self, Again};
 use super::rounds::{InputFile, RoundInputs};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
@@ -97,7 +97,7 @@ impl AsyncClient {
             plaintext: master.plaintext,
             interrupted: None,
             permissions: Permissions::default(),
-            patience: fault::span("client.patience", finding_again::TIMEOUT),
+            patience: fault::span("client.patience", reconnect::PATIENCE),
             said: None,
             ships: false,
         }

@@ -5,10 +5,10 @@
 
 mod asynchronous;
 mod feed;
-mod finding_again;
 mod joining;
 mod lines;
 mod outcome;
+mod reconnect;
 mod result;
 mod rounds;
 mod shipping;
