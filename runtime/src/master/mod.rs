@@ -6,7 +6,6 @@
 mod address;
 mod archive;
 mod auth;
-mod begin;
 mod config;
 mod connection;
 mod event_loop;
@@ -19,6 +18,7 @@ mod programs;
 mod recovery;
 mod register;
 mod routes;
+mod start;
 mod state;
 pub mod tokens;
 mod translate;
@@ -32,7 +32,6 @@ pub(crate) use state::tests::status_of;
 use crate::plural::counted;
 use archive::Archive;
 use auth::MasterAuth;
-use begin::{Begun, begin};
 use event_loop::{KeptFiles, Master};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::agent::EndRequests;
@@ -43,6 +42,7 @@ use gristmill_worker::http::{Bind, ServerConfig, serve};
 use history::HistoryFile;
 use input::{Ending, MasterHandle};
 use programs::Programs;
+use start::{Started, start};
 use state::MasterState;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl PreparedMaster {
                 .map_err(|source| MasterError::Programs { path: path.clone(), source })
         });
         let programs = programs.transpose()?.map(Arc::new);
-        let Begun { state, history, base } = begin(config)?;
+        let Started { state, history, base } = start(config)?;
         Ok(Self { bind, host_names, tokens, build, state, history, archive, programs, base })
     }
 

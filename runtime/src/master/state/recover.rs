@@ -195,7 +195,7 @@ impl MasterState {
         self.replaying = false;
         self.pending.learned = false;
         self.journal.come_back_from(journal);
-        self.begin_generation(now, generation);
+        self.start_generation(now, generation);
         self.fleet.reset_silence(now);
         self.jobs.move_to(now, register);
         for id in self.jobs.attended() {
@@ -215,7 +215,7 @@ impl MasterState {
     }
 
     /// Starts a generation: writes down that this master now acts.
-    pub(crate) fn begin_generation(&mut self, now: Time, generation: u64) {
+    pub(crate) fn start_generation(&mut self, now: Time, generation: u64) {
         self.join_terms.generation = generation;
         self.journal.keep(|| RecoveryNote::Began { generation, at: now });
         self.flush();

@@ -35,7 +35,7 @@ impl Standing {
         let mut scene = Scene::new(&[]);
         let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
         scene.state.journal.come_back_from(journal);
-        scene.state.begin_generation(Time(1), 1);
+        scene.state.start_generation(Time(1), 1);
         let claim = OutputDirectory::claim(&folder.path().join("out"), false, false, "0123456789").unwrap();
         let probe = claim.probe().clone();
         Self { scene, folder, _claim: claim, probe }

@@ -21,7 +21,7 @@ fn scene(folder: &tempfile::TempDir) -> (Scene, PathBuf) {
     let path = folder.path().join("recovery");
     let journal = RecoveryJournal::begin(path.clone(), &header()).unwrap();
     scene.state.journal.come_back_from(journal.compact_after(COMPACT_AFTER_BYTES));
-    scene.state.begin_generation(Time(1), 1);
+    scene.state.start_generation(Time(1), 1);
     (scene, path)
 }
 

@@ -146,7 +146,7 @@ impl Stage {
         scene.state.jobs.register = Register::open(&folder.path().join("jobs"), 10).unwrap();
         let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
         scene.state.journal.come_back_from(journal.compact_after(u64::MAX));
-        scene.state.begin_generation(Time(1), 1);
+        scene.state.start_generation(Time(1), 1);
         let hands = (1..=WORKERS).map(|pid| Hand { pid, ..Hand::default() }).collect();
         let mut stage = Self {
             scene,

@@ -42,7 +42,7 @@ impl Recovery {
         let recovery = Self { folder, generation: 1, compact_after, doomed: false, before: 0 };
         let journal = RecoveryJournal::begin(recovery.path(), &header).expect("it can be written");
         state.journal.come_back_from(journal.compact_after(compact_after));
-        state.begin_generation(Time(1), 1);
+        state.start_generation(Time(1), 1);
         recovery
     }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// A master that is ready to run.
-pub(super) struct Begun {
+pub(super) struct Started {
     pub(super) state: MasterState,
     pub(super) history: Option<HistoryFile>,
     /// Start of its clock.
@@ -36,7 +36,7 @@ struct Left {
 ///
 /// # Errors
 /// As [`super::PreparedMaster::new`].
-pub(super) fn begin(mut config: MasterConfig) -> Result<Begun, MasterError> {
+pub(super) fn start(mut config: MasterConfig) -> Result<Started, MasterError> {
     let (recovery, user_journal) = (config.recovery.take(), config.journal.take());
     let (left, generation) = match &recovery {
         Some(path) => {
@@ -59,17 +59,17 @@ pub(super) fn begin(mut config: MasterConfig) -> Result<Begun, MasterError> {
     };
     match (recovery, left) {
         (Some(path), Some(left)) => go_on(config, path, left, register, user_journal),
-        (recovery, _) => begin_anew(config, recovery, generation + 1, register, user_journal),
+        (recovery, _) => start_empty(config, recovery, generation + 1, register, user_journal),
     }
 }
 
-fn begin_anew(
+fn start_empty(
     config: MasterConfig,
     recovery: Option<PathBuf>,
     generation: u64,
     register: Register,
     user_journal: Option<PathBuf>,
-) -> Result<Begun, MasterError> {
+) -> Result<Started, MasterError> {
     let mut deciders = config.deciders;
     let history = config.history.and_then(|path| HistoryFile::recall(path, &mut *deciders.estimator));
     let backups = config.backups.then(BackupLimits::default);
@@ -103,9 +103,9 @@ fn begin_anew(
         let begun = RecoveryJournal::begin(path.clone(), &header);
         let journal = begun.map_err(|source| MasterError::RecoveryBegin { path, source })?;
         state.journal.come_back_from(journal);
-        state.begin_generation(Time::ZERO, generation);
+        state.start_generation(Time::ZERO, generation);
     }
-    Ok(Begun { state, history, base: Time::ZERO })
+    Ok(Started { state, history, base: Time::ZERO })
 }
 
 /// Reads the data left by an earlier master. Without it, returns the generation of that master, 0 if there was none.
@@ -169,7 +169,7 @@ fn go_on(
     left: Left,
     register: Register,
     user_journal: Option<PathBuf>,
-) -> Result<Begun, MasterError> {
+) -> Result<Started, MasterError> {
     let Left { mut state, now, generation, length } = left;
     if let Some(user) = user_journal {
         let copied = copy_facts(&path, &user);
@@ -188,7 +188,7 @@ fn go_on(
         tracing::warn!(%asked, %kept, "jobs go on with the estimator that they were begun with");
     }
     state.decide_as_asked(now, names);
-    Ok(Begun { state, history, base: now })
+    Ok(Started { state, history, base: now })
 }
 
 /// Copies the records that every journal holds from a journal that holds more.
