@@ -111,7 +111,7 @@ impl RecoveryJournal {
     ///
     /// # Errors
     /// An error of the file system. The old file is kept then, and compacted when it has grown again.
-    pub(super) fn begin_anew(
+    pub(super) fn rewrite(
         &mut self,
         header: &JournalHeader,
         write: impl FnOnce(&mut RecoveryLines<&mut File>) -> io::Result<()>,

@@ -21,7 +21,7 @@ const FLUSH_PAUSE: Span = Span::milliseconds(20);
 const UNWRITTEN_BYTES_MAX: usize = 64 << 20;
 
 /// Pause between two attempts to rewrite a file that could not be synced.
-const MEND_PAUSE: Span = Span::milliseconds(500);
+const REWRITE_PAUSE: Span = Span::milliseconds(500);
 
 /// The journals of a master, if it keeps any.
 pub(crate) struct JournalWriter {
@@ -131,14 +131,14 @@ impl JournalWriter {
     }
 
     /// True if the recovery file must be rewritten because its content on disk is unknown. At most once per
-    /// [`MEND_PAUSE`].
-    pub(super) fn must_begin_anew(&mut self, now: Time) -> bool {
+    /// [`REWRITE_PAUSE`].
+    pub(super) fn must_rewrite(&mut self, now: Time) -> bool {
         let Some(at) = self.trouble.as_mut().and_then(|trouble| trouble.unsynced.as_mut()) else {
             return false;
         };
         let due = *at <= now;
         if due {
-            *at = now + MEND_PAUSE;
+            *at = now + REWRITE_PAUSE;
         }
         due
     }
@@ -149,12 +149,12 @@ impl JournalWriter {
     }
 
     /// Notes that the recovery file was rewritten with the current state and is on disk.
-    pub(super) fn begun_anew(&mut self) {
+    pub(super) fn rewritten(&mut self) {
         let lines = &mut self.lines;
         (lines.written, lines.synced) = (lines.appended, lines.appended);
         lines.file += 1;
         lines.syncing = false;
-        self.mended();
+        self.end_trouble();
     }
 
     /// Writes the record with which the recovery file was rewritten to the journal for people.
@@ -278,7 +278,7 @@ impl JournalWriter {
         self.trouble = Some(Trouble { words, unsynced: Some(Time::ZERO), told: false });
     }
 
-    fn mended(&mut self) {
+    fn end_trouble(&mut self) {
         if self.trouble.take().is_some_and(|trouble| trouble.told) {
             tracing::info!("what is needed to come back can be written again: promises are kept from now on");
         }
@@ -292,7 +292,7 @@ impl JournalWriter {
         let Err(error) = recovery.write_out() else {
             self.lines.written = self.lines.appended;
             if self.trouble.as_ref().is_some_and(|trouble| trouble.unsynced.is_none()) {
-                self.mended();
+                self.end_trouble();
             }
             return true;
         };

@@ -268,7 +268,7 @@ impl MasterState {
     /// Rewrites the recovery file if it has grown. All facts must have been entered.
     pub(crate) fn compact_if_grown(&mut self, now: Time) {
         // A file that could not be synced is not trusted any more.
-        if !(self.journal.has_grown() || self.journal.must_begin_anew(now)) || !self.events.is_empty() {
+        if !(self.journal.has_grown() || self.journal.must_rewrite(now)) || !self.events.is_empty() {
             return;
         }
         if let Err(reason) = self.compact(now) {
@@ -284,12 +284,12 @@ impl MasterState {
         // Taken out, so that it can be written to while the rest of the state is read.
         let Some(mut recovery) = self.journal.take_recovery() else { return Ok(()) };
         let begun = core.and_then(|core| {
-            let begun = recovery.begin_anew(&header, |lines| self.write_state(now, &record, lines));
+            let begun = recovery.rewrite(&header, |lines| self.write_state(now, &record, lines));
             begun.map(|()| core).map_err(|error| gristmill_worker::error_text::chain(&error))
         });
         self.journal.come_back_from(recovery);
         self.core = begun?;
-        self.journal.begun_anew();
+        self.journal.rewritten();
         self.journal.note_for_people(&record);
         self.pending.wake = None;
         self.events.push(Event::Tick);

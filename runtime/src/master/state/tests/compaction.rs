@@ -46,7 +46,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
     let journal = folder.path().join("journal");
     scene.state.journal.write_also(Journal::create(&journal, &header()).unwrap());
     let worker = scene.try_join(Scene::hello(2)).unwrap();
-    let (mut largest, mut begun_anew, mut length) = (0, 0, 0);
+    let (mut largest, mut rewritten, mut length) = (0, 0, 0);
     let mut live = scene.submit(|_| {}).unwrap();
     for _ in 1..JOBS {
         let next = scene.submit(|_| {}).unwrap();
@@ -54,10 +54,10 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
         live = next;
         scene.state.compact_if_grown(scene.now);
         let before = std::mem::replace(&mut length, std::fs::metadata(&path).unwrap().len());
-        begun_anew += u32::from(length < before);
+        rewritten += u32::from(length < before);
         largest = largest.max(length);
     }
-    assert!(3 < begun_anew, "begun anew {begun_anew} times");
+    assert!(3 < rewritten, "rewritten {rewritten} times");
     // The state, the growth it is allowed before compaction, and what one iteration adds.
     assert!(largest < 3 * COMPACT_AFTER_BYTES, "{largest} bytes");
     let (mut again, length) = replayed(&path);
@@ -88,7 +88,7 @@ fn file_that_cannot_be_begun_anew_stays_as_it_was_and_grows_on() {
     scene.submit(|_| {}).unwrap();
     let before = std::fs::read(&path).unwrap();
     let mut journal = scene.state.journal.take_recovery().unwrap();
-    let failed = journal.begin_anew(&header(), |lines| {
+    let failed = journal.rewrite(&header(), |lines| {
         lines.facts(&7)?;
         Err(std::io::ErrorKind::StorageFull.into())
     });
