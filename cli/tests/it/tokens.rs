@@ -340,7 +340,7 @@ fn rotation_that_cannot_write_the_join_line_says_that_it_has_happened() {
         "all tokens were made new",
         "state/join",
         "directory",
-        "start the master anew",
+        "restart the master",
     ]);
     with(&sandbox, &kept, &["status"]).expect_code(6);
     std::fs::remove_dir(&join).unwrap();

@@ -60,7 +60,7 @@ pub enum MasterError {
     },
     /// An earlier master ended without notice, and its recovery file cannot be used.
     #[error(
-        "could not go on where the last master ended, from {path}; move that file away to begin anew, and the jobs that \
+        "could not go on where the last master ended, from {path}; move that file away to start without it, and the jobs that \
          master had are lost"
     )]
     Recovery {

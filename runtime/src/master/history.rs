@@ -130,7 +130,7 @@ fn set_aside(path: &Path, reason: &str) {
     let aside = beside(path, "damaged");
     let moved = fs::rename(path, &aside);
     let (path, aside, failed) = (path.display(), aside.display(), moved.err());
-    tracing::warn!(%path, %aside, reason, ?failed, "the history cannot be used: it is moved aside, and begins anew");
+    tracing::warn!(%path, %aside, reason, ?failed, "the history cannot be used: it is moved aside, and a new one is started");
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {

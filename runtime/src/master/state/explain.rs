@@ -53,7 +53,7 @@ pub(super) fn explain(
 /// Lists the jobs that would get the next slots in order, with reasons.
 pub(super) fn turns(core: &mut Core) -> Turns {
     let all = core.turns(SLOTS_OF_TURNS_MAX);
-    let told = all.iter().take(TURNS_MAX).filter_map(|turn| {
+    let found = all.iter().take(TURNS_MAX).filter_map(|turn| {
         let kind = match turn.station {
             Station::Map => TaskKind::Map,
             Station::Reduce => TaskKind::Reduce,
@@ -61,21 +61,21 @@ pub(super) fn turns(core: &mut Core) -> Turns {
         };
         Some(JobTurn { job: turn.job, kind, tasks: turn.slots, reason: turn.reason.to_string() })
     });
-    let turns = told.collect();
+    let turns = found.collect();
     Turns { schema: SCHEMA, turns, omitted: all.len().saturating_sub(TURNS_MAX) as u64 }
 }
 
 fn explain_task(now: Time, task: TaskId, job: &JobEntry, core: &mut Core, fleet: &Fleet) -> Vec<String> {
     let attempts = job.records.attempts_of(task, now);
     let place = |worker: WorkerId| place_of(worker, fleet);
-    let told = TaskFacts {
+    let found = TaskFacts {
         task,
         omitted: job.records.omitted,
         arrived_ns: job.times.arrived.0,
         shuffle_done_ns: job.times.shuffle_done.map(|at| at.0),
         place: &place,
     };
-    let mut sentences = told.about(&attempts);
+    let mut sentences = found.about(&attempts);
     let waits = attempts.last().is_none_or(|last| match last.end {
         AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } | AttemptEnd::Lost => true,
         AttemptEnd::Running | AttemptEnd::Succeeded => false,
@@ -116,7 +116,7 @@ pub(crate) fn explain_kept(trace: &JobTrace, task: Option<TaskName>) -> Option<V
     let task = TaskId { job: status.job, kind, index };
     let of_task = trace.attempts.iter().filter(|record| record.attempt.task == task);
     let attempts: Vec<AttemptRecord> = of_task.cloned().collect();
-    let told = TaskFacts {
+    let found = TaskFacts {
         task,
         omitted: trace.omitted,
         arrived_ns: status.arrived_ns,
@@ -124,7 +124,7 @@ pub(crate) fn explain_kept(trace: &JobTrace, task: Option<TaskName>) -> Option<V
         // The worker's description is not archived.
         place: &|worker| worker.to_string(),
     };
-    (index < tasks).then(|| told.about(&attempts))
+    (index < tasks).then(|| found.about(&attempts))
 }
 
 /// Input of the sentences about a task, in addition to its attempts.

@@ -41,7 +41,7 @@ struct JobCursor {
     /// Reported attempts that had not ended, by their place, with their last reported state.
     unended: BTreeMap<usize, FeedEnd>,
     /// State of the job as last reported.
-    told: Option<JobLook>,
+    reported: Option<JobLook>,
 }
 
 /// Values that show that a job has changed: its state, counts of finished and running tasks, bytes read and shuffled,
@@ -63,26 +63,26 @@ impl FeedCursor {
             fetches: Vec::new(),
             more: false,
         };
-        tell_workers(&mut self.workers, present, &mut line);
-        let mut told = BTreeSet::new();
+        report_workers(&mut self.workers, present, &mut line);
+        let mut reported = BTreeSet::new();
         for (id, seen) in &mut self.open {
             let Some(job) = queries.jobs.get(*id) else {
-                told.insert(*id);
+                reported.insert(*id);
                 continue;
             };
             let room = RECORDS_OF_LINE_MAX.saturating_sub(line.attempts.len() + line.fetches.len());
             let whole = job.records.feed(*id, seen, room, &mut line);
             line.more |= !whole;
             let look = Some(look_of(*id, job, queries.core));
-            if look != seen.told {
+            if look != seen.reported {
                 jobs.extend(queries.followed_status_without_parts(now, *id));
-                seen.told = look;
+                seen.reported = look;
             }
             if whole && job.shown_state().ended() {
-                told.insert(*id);
+                reported.insert(*id);
             }
         }
-        self.open.retain(|id, _| !told.contains(id));
+        self.open.retain(|id, _| !reported.contains(id));
         line.jobs = jobs;
         line
     }
@@ -120,19 +120,19 @@ fn look_of(id: JobId, job: &JobEntry, core: &Core) -> JobLook {
 }
 
 /// Adds the workers that have joined, changed or gone since they were last reported.
-fn tell_workers(
-    told: &mut BTreeMap<WorkerId, WorkerStatus>,
+fn report_workers(
+    reported: &mut BTreeMap<WorkerId, WorkerStatus>,
     present: Vec<WorkerStatus>,
     line: &mut FeedLine,
 ) {
     let ids: BTreeSet<WorkerId> = present.iter().map(|worker| worker.worker).collect();
-    line.left = told.keys().copied().filter(|id| !ids.contains(id)).collect();
-    told.retain(|id, _| ids.contains(id));
+    line.left = reported.keys().copied().filter(|id| !ids.contains(id)).collect();
+    reported.retain(|id, _| ids.contains(id));
     for worker in present {
         let id = worker.worker;
-        let Some(before) = told.get_mut(&id) else {
+        let Some(before) = reported.get_mut(&id) else {
             line.workers.push(worker.clone());
-            told.insert(id, worker);
+            reported.insert(id, worker);
             continue;
         };
         if !is_alike(before, &worker) {

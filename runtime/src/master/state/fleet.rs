@@ -34,7 +34,7 @@ pub(crate) struct WorkerEntry {
     /// Number of numbered frames entered from this worker, and up to which frame the worker knows that it need not keep
     /// them.
     pub(super) heard: u64,
-    pub(super) heard_told: u64,
+    pub(super) heard_confirmed: u64,
     pub(super) jobs_known: BTreeSet<JobId>,
     /// Jobs of which it gathers or has gathered partitions.
     pub(super) gathers: BTreeSet<JobId>,
@@ -277,7 +277,7 @@ impl Fleet {
 
     /// Notifies workers of the frames that they need not keep any more, if the master is recoverable.
     pub(super) fn confirm_heard(&mut self, recoverable: bool) {
-        let behind = |worker: &&WorkerId| self.workers[*worker].heard_told < self.workers[*worker].heard;
+        let behind = |worker: &&WorkerId| self.workers[*worker].heard_confirmed < self.workers[*worker].heard;
         for worker in self.workers.keys().filter(behind).copied().collect::<Vec<_>>() {
             self.confirm_heard_of(worker, recoverable);
         }
@@ -285,7 +285,7 @@ impl Fleet {
 
     /// Notifies one worker in the same manner, if it keeps very many frames.
     pub(crate) fn confirm_if_many(&mut self, worker: WorkerId, recoverable: bool) {
-        let many = |entry: &WorkerEntry| HEARD_AHEAD_MAX <= entry.heard - entry.heard_told;
+        let many = |entry: &WorkerEntry| HEARD_AHEAD_MAX <= entry.heard - entry.heard_confirmed;
         if self.get(worker).is_some_and(many) {
             self.confirm_heard_of(worker, recoverable);
         }
@@ -293,7 +293,7 @@ impl Fleet {
 
     fn confirm_heard_of(&mut self, worker: WorkerId, recoverable: bool) {
         let Some(entry) = self.workers.get_mut(&worker).filter(|entry| !entry.away) else { return };
-        entry.heard_told = entry.heard;
+        entry.heard_confirmed = entry.heard;
         let through = entry.heard;
         // It is sent only after the received frames have been written down.
         if recoverable {

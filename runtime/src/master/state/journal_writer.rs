@@ -62,7 +62,7 @@ struct Trouble {
     words: String,
     /// Set if data handed to the operating system may be lost: the file is to be rewritten, not before this time.
     unsynced: Option<Time>,
-    told: bool,
+    reported: bool,
 }
 
 /// Lines to be synced on another thread than the one that writes them.
@@ -275,11 +275,11 @@ impl JournalWriter {
     /// second sync would then succeed wrongly.
     fn not_synced(&mut self, error: &io::Error) {
         let words = format!("what was written could not be synced: {error}");
-        self.trouble = Some(Trouble { words, unsynced: Some(Time::ZERO), told: false });
+        self.trouble = Some(Trouble { words, unsynced: Some(Time::ZERO), reported: false });
     }
 
     fn end_trouble(&mut self) {
-        if self.trouble.take().is_some_and(|trouble| trouble.told) {
+        if self.trouble.take().is_some_and(|trouble| trouble.reported) {
             tracing::info!("what is needed to come back can be written again: promises are kept from now on");
         }
     }
@@ -302,7 +302,7 @@ impl JournalWriter {
         }
         if self.trouble.is_none() {
             let words = format!("{} cannot be written: {error}", recovery.path().display());
-            self.trouble = Some(Trouble { words, unsynced: None, told: false });
+            self.trouble = Some(Trouble { words, unsynced: None, reported: false });
         }
         false
     }
@@ -363,8 +363,8 @@ impl JournalWriter {
     pub(super) fn flush_due(&mut self, now: Time) -> Vec<String> {
         self.flush(now);
         let mut incidents = Vec::new();
-        if let Some(trouble) = self.trouble.as_mut().filter(|trouble| !trouble.told) {
-            trouble.told = true;
+        if let Some(trouble) = self.trouble.as_mut().filter(|trouble| !trouble.reported) {
+            trouble.reported = true;
             let words = trouble.words.clone();
             tracing::error!(
                 reason = words,

@@ -83,7 +83,7 @@ impl MasterState {
             outbox: Vec::new(),
             away: self.replaying,
             heard: 0,
-            heard_told: 0,
+            heard_confirmed: 0,
             jobs_known: BTreeSet::new(),
             gathers: BTreeSet::new(),
             lanes_revision_sent: 0,
@@ -109,7 +109,7 @@ impl MasterState {
     fn greet(&mut self, now: Time, worker: WorkerId) {
         let list_key = list_key(&self.join_terms.list_secret, worker);
         let Some(entry) = self.fleet.get_mut(worker) else { return };
-        entry.heard_told = entry.heard;
+        entry.heard_confirmed = entry.heard;
         let session = Session {
             generation: self.join_terms.generation,
             returns: self.journal.is_recoverable(),

@@ -272,7 +272,7 @@ impl MasterState {
             return;
         }
         if let Err(reason) = self.compact(now) {
-            tracing::warn!(reason, "the recovery file could not be begun anew");
+            tracing::warn!(reason, "the recovery file could not be rewritten");
         }
     }
 

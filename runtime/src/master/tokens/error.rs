@@ -100,7 +100,7 @@ pub enum TokensError {
     },
     /// All tokens were replaced, but the file with the join line still holds an old one.
     #[error(
-        "all tokens were made new, but the join line in {} is still that of before: start the master anew, which \
+        "all tokens were made new, but the join line in {} is still that of before: restart the master, which \
          writes it",
         path.display()
     )]

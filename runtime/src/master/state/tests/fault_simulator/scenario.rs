@@ -162,7 +162,7 @@ impl fmt::Display for Scenario {
         let DeciderNames { policy, placement, estimator } = &self.deciders;
         writeln!(f, "seed {}, {:?}: {policy}, {placement}, {estimator}", self.seed, self.mode)?;
         if let Some(bytes) = self.recovery {
-            writeln!(f, "  the master can be replaced; its file is begun anew after {bytes} bytes")?;
+            writeln!(f, "  the master can be replaced; its file is rewritten after {bytes} bytes")?;
         }
         for (number, place) in self.places.iter().enumerate() {
             writeln!(f, "  place {number}: host {}, {:?}", place.host, place.slots)?;
