@@ -2,7 +2,7 @@
 
 use super::process::{Answer, Process, ProcessId};
 use super::slots::Group;
-use super::transport::{Happening, Node};
+use super::transport::{Node, SimEvent};
 use super::world::World;
 use bytes::Bytes;
 use gristmill_scheduler::ids::AttemptId;
@@ -52,7 +52,7 @@ impl World {
         }
         if let Some(until) = self.processes.get(&at).and_then(|process| process.stopped_until) {
             return match until < late {
-                true => self.happen(until, Happening::Asked(number)),
+                true => self.schedule(until, SimEvent::Asked(number)),
                 false => self.answer_at(late, number),
             };
         }
@@ -68,7 +68,7 @@ impl World {
     }
 
     fn answer_at(&mut self, at: Time, number: u64) {
-        self.happen(at.max(self.now), Happening::Answered(number));
+        self.schedule(at.max(self.now), SimEvent::Answered(number));
     }
 
     /// Applies transfer faults to segments in flight.
@@ -101,7 +101,7 @@ impl World {
             return;
         };
         if let Some(until) = process.stopped_until {
-            return self.happen(until, Happening::Answered(number));
+            return self.schedule(until, SimEvent::Answered(number));
         }
         let late = request.sent + ANSWER_TIMEOUT;
         // The responder may have died meanwhile; a response in flight still arrives.
@@ -139,7 +139,7 @@ impl World {
         if let Some(groups) = groups {
             self.taking_over.insert((id, attempt), groups);
         }
-        self.happen(self.now + after, Happening::TakenOver(id, attempt, comes));
+        self.schedule(self.now + after, SimEvent::TakenOver(id, attempt, comes));
     }
 }
 

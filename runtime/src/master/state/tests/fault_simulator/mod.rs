@@ -16,11 +16,12 @@
 //!
 //! Not simulated: threads and disks of workers, and the submitters' use of an output.
 
-mod deeds;
+mod actions;
 mod exchange;
 mod fault;
 mod gather;
 mod holds;
+mod injections;
 mod judge;
 mod oracle;
 mod process;
@@ -28,7 +29,6 @@ mod recovery;
 mod scenario;
 mod shrink;
 mod slots;
-mod strikes;
 mod tests;
 mod transport;
 mod world;

@@ -2,7 +2,7 @@
 
 use super::process::ProcessId;
 use super::scenario::{PlacePlan, Scenario};
-use super::transport::Happening;
+use super::transport::SimEvent;
 use super::world::{World, master};
 use crate::journal::{JournalHeader, SCHEMA};
 use crate::master::recovery::{RecoveryJournal, recall};
@@ -159,7 +159,7 @@ impl World {
             let Some(plan) = self.submitted.remove(&job) else { continue };
             self.fires("submission lost");
             if let Some(number) = self.scenario.jobs.iter().position(|other| *other == plan) {
-                self.happen(self.now, Happening::Submit(number));
+                self.schedule(self.now, SimEvent::Submit(number));
             }
         }
     }

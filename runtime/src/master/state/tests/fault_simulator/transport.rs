@@ -96,7 +96,7 @@ impl Cuts {
 
 /// A scheduled event.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Happening {
+pub(super) enum SimEvent {
     Submit(usize),
     Fault(usize),
     /// A fault that lasts is over.
@@ -130,16 +130,16 @@ pub(super) enum Happening {
     Check,
 }
 
-impl Happening {
+impl SimEvent {
     /// Process that must be running for this event.
     pub fn of_process(&self) -> Option<ProcessId> {
         match self {
-            Happening::Down(id)
-            | Happening::Step(id, ..)
-            | Happening::TakenOver(id, ..)
-            | Happening::Wake(id)
-            | Happening::Heartbeat(id)
-            | Happening::Join(id) => Some(*id),
+            SimEvent::Down(id)
+            | SimEvent::Step(id, ..)
+            | SimEvent::TakenOver(id, ..)
+            | SimEvent::Wake(id)
+            | SimEvent::Heartbeat(id)
+            | SimEvent::Join(id) => Some(*id),
             _ => None,
         }
     }

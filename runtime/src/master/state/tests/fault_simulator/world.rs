@@ -6,7 +6,7 @@ use super::process::{Effect, Process, ProcessId};
 use super::recovery::Recovery;
 use super::scenario::{JobPlan, LiveDeciders, Mode, PlacePlan, Scenario};
 use super::slots::Group;
-use super::transport::{Cuts, Happening, Link, Node, Parcel};
+use super::transport::{Cuts, Link, Node, Parcel, SimEvent};
 use crate::api::WorkerEnded;
 use crate::deciders::DeciderNames;
 use crate::master::register::Register;
@@ -67,7 +67,7 @@ pub(super) struct World {
     pub live: LiveDeciders,
     pub now: Time,
     pub rng: ChaCha8Rng,
-    queue: BTreeMap<(Time, u64), Happening>,
+    queue: BTreeMap<(Time, u64), SimEvent>,
     count: u64,
     instants: u64,
     pub state: MasterState,
@@ -86,7 +86,7 @@ pub(super) struct World {
     pub taking_over: BTreeMap<(ProcessId, AttemptId), Vec<Group>>,
     wakes: BTreeMap<ProcessId, Time>,
     /// Times at which cut routes are checked again, by the waiting event.
-    pub looks: BTreeMap<Happening, Time>,
+    pub looks: BTreeMap<SimEvent, Time>,
     pub transfers_to_damage: u32,
     pub transfers_to_break: u32,
     pub repeats: BTreeMap<ProcessId, u32>,
@@ -170,8 +170,8 @@ impl World {
                 recovery.begin_instant();
             }
             while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let happening = entry.remove();
-                self.handle(happening);
+                let event = entry.remove();
+                self.handle(event);
             }
             if self.state.pending.wake.is_some_and(|wake| wake <= self.now) {
                 self.state.tick();
@@ -189,23 +189,23 @@ impl World {
     fn plan_ahead(&mut self) {
         for place in 0..self.scenario.places.len() {
             let at = Time(self.rng.random_range(1..2_000_000_000));
-            self.happen(at, Happening::Start(place));
+            self.schedule(at, SimEvent::Start(place));
         }
         for (number, job) in self.scenario.jobs.clone().iter().enumerate() {
-            self.happen(Time(job.at_ns), Happening::Submit(number));
+            self.schedule(Time(job.at_ns), SimEvent::Submit(number));
         }
         for (number, fault) in self.scenario.faults.clone().iter().enumerate() {
-            self.happen(fault.at, Happening::Fault(number));
+            self.schedule(fault.at, SimEvent::Fault(number));
         }
         if self.scenario.mode == Mode::Liveness {
-            self.happen(self.scenario.healed(), Happening::Heal);
+            self.schedule(self.scenario.healed(), SimEvent::Heal);
         }
-        self.happen(Time::ZERO + HEARTBEAT, Happening::Check);
+        self.schedule(Time::ZERO + HEARTBEAT, SimEvent::Check);
     }
 
-    pub fn happen(&mut self, at: Time, happening: Happening) {
+    pub fn schedule(&mut self, at: Time, event: SimEvent) {
         self.count += 1;
-        self.queue.insert((at, self.count), happening);
+        self.queue.insert((at, self.count), event);
     }
 
     /// Prints an event, if tracing is enabled.
@@ -275,7 +275,7 @@ impl World {
         let at = self.now + self.latency(id);
         if let Some(link) = self.links.get_mut(&id) {
             let at = link.down.send(at, parcel);
-            self.happen(at, Happening::Down(id));
+            self.schedule(at, SimEvent::Down(id));
         }
     }
 
@@ -283,49 +283,49 @@ impl World {
         let at = self.now + self.latency(id) + later;
         if let Some(link) = self.links.get_mut(&id) {
             let at = link.up.send(at, parcel);
-            self.happen(at, Happening::Up(id));
+            self.schedule(at, SimEvent::Up(id));
         }
     }
 
-    fn handle(&mut self, happening: Happening) {
-        if let Some(id) = happening.of_process() {
+    fn handle(&mut self, event: SimEvent) {
+        if let Some(id) = event.of_process() {
             let Some(process) = self.processes.get(&id) else { return };
             if let Some(until) = process.stopped_until {
-                return self.happen(until, happening);
+                return self.schedule(until, event);
             }
         }
         let now = self.now;
-        match happening {
-            Happening::Submit(number) => self.submit(number),
-            Happening::Fault(number) => self.strike(number),
-            Happening::Over(number) => self.relent(number),
-            Happening::Heal => self.heal(),
-            Happening::Start(place) => self.start(place),
-            Happening::Join(id) => self.join(id),
-            Happening::Up(id) => self.arrive_up(id),
-            Happening::Down(id) => self.arrive_down(id),
-            Happening::Gone(id) => self.gone(id),
-            Happening::Step(id, attempt, turn) => self.turn(id, |process| process.step(attempt, turn)),
-            Happening::Asked(number) => self.asked(number),
-            Happening::Answered(number) => self.answered(number),
-            Happening::TakenOver(id, attempt, comes) => {
+        match event {
+            SimEvent::Submit(number) => self.submit(number),
+            SimEvent::Fault(number) => self.inject(number),
+            SimEvent::Over(number) => self.relent(number),
+            SimEvent::Heal => self.heal(),
+            SimEvent::Start(place) => self.start(place),
+            SimEvent::Join(id) => self.join(id),
+            SimEvent::Up(id) => self.arrive_up(id),
+            SimEvent::Down(id) => self.arrive_down(id),
+            SimEvent::Gone(id) => self.gone(id),
+            SimEvent::Step(id, attempt, turn) => self.turn(id, |process| process.step(attempt, turn)),
+            SimEvent::Asked(number) => self.asked(number),
+            SimEvent::Answered(number) => self.answered(number),
+            SimEvent::TakenOver(id, attempt, comes) => {
                 let groups = self.taking_over.remove(&(id, attempt)).filter(|_| comes);
                 self.turn(id, |process| process.taken_over(attempt, groups));
             }
-            Happening::Wake(id) => self.turn(id, |_| {}),
-            Happening::Heartbeat(id) => {
+            SimEvent::Wake(id) => self.turn(id, |_| {}),
+            SimEvent::Heartbeat(id) => {
                 self.turn(id, Process::heartbeat);
-                self.happen(now + HEARTBEAT, Happening::Heartbeat(id));
+                self.schedule(now + HEARTBEAT, SimEvent::Heartbeat(id));
             }
-            Happening::Continue(id) => self.go_on(id),
-            Happening::Check => {
+            SimEvent::Continue(id) => self.go_on(id),
+            SimEvent::Check => {
                 for worker in self.state.fleet.silent_since(now - Span::whole_seconds(5)) {
                     self.fires("silent worker");
                     self.oracle.losses += 1;
                     self.state.fell_silent(now, worker);
                 }
                 self.losers_are_stopped();
-                self.happen(now + HEARTBEAT, Happening::Check);
+                self.schedule(now + HEARTBEAT, SimEvent::Check);
             }
         }
     }
@@ -355,7 +355,7 @@ impl World {
         }
         if let Some(at) = wake.filter(|at| self.wakes.get(&id) != Some(at)) {
             self.wakes.insert(id, at);
-            self.happen(at, Happening::Wake(id));
+            self.schedule(at, SimEvent::Wake(id));
         }
         self.send_frames(id, &outbox);
         for effect in effects {
@@ -366,14 +366,14 @@ impl World {
     fn take_effect(&mut self, id: ProcessId, effect: Effect) {
         match effect {
             Effect::Step { attempt, turn, after } => {
-                self.happen(self.now + after, Happening::Step(id, attempt, turn));
+                self.schedule(self.now + after, SimEvent::Step(id, attempt, turn));
             }
             Effect::Ask { fetch, wanted } => {
                 self.count += 1;
                 let (number, after) = (self.count, self.latency(id));
                 let request = Request { home: id, fetch, wanted, sent: self.now, answers: None };
                 self.requests.insert(number, request);
-                self.happen(self.now + after, Happening::Asked(number));
+                self.schedule(self.now + after, SimEvent::Asked(number));
             }
             Effect::TakeOver { attempt, from } => self.take_over(id, attempt, &from),
             Effect::Write { attempt, groups } => drop(self.files.insert(attempt, groups)),

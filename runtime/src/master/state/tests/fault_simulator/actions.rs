@@ -1,7 +1,7 @@
 //! Starts and ends of processes, and arrivals of frames.
 
 use super::process::{Process, ProcessId, SentFrame};
-use super::transport::{Happening, Link, Node, Parcel};
+use super::transport::{Link, Node, Parcel, SimEvent};
 use super::world::{HEARTBEAT, World};
 use crate::api::WorkerEnded;
 use gristmill_scheduler::ids::AttemptId;
@@ -54,13 +54,13 @@ impl World {
         let slots = self.scenario.places[place].slots;
         self.places[place] = Some(id);
         self.processes.insert(id, Process::new(id, (place, slots), self.scenario.seed));
-        self.happen(self.now + Span::milliseconds(5), Happening::Join(id));
+        self.schedule(self.now + Span::milliseconds(5), SimEvent::Join(id));
     }
 
     pub fn join(&mut self, id: ProcessId) {
         let Some(place) = self.place_of(id) else { return };
         if self.cuts.is_cut(place, Node::Master) || self.cuts.is_cut(Node::Master, place) {
-            return self.happen(self.now + HEARTBEAT, Happening::Join(id));
+            return self.schedule(self.now + HEARTBEAT, SimEvent::Join(id));
         }
         let Some(process) = self.processes.get(&id) else { return };
         let generation = process.session.generation;
@@ -91,7 +91,7 @@ impl World {
                 self.links.insert(id, Link::new(inbox));
                 match rejoin {
                     Some(_) => self.fires("came back"),
-                    None => self.happen(self.now + HEARTBEAT, Happening::Heartbeat(id)),
+                    None => self.schedule(self.now + HEARTBEAT, SimEvent::Heartbeat(id)),
                 }
             }
             Err(_) => {
@@ -121,7 +121,7 @@ impl World {
     pub fn arrive_up(&mut self, id: ProcessId) {
         if self.cuts.is_cut(Node::Place(self.seats[&id]), Node::Master) {
             self.fires("held back before the master");
-            return self.look_again(Happening::Up(id));
+            return self.look_again(SimEvent::Up(id));
         }
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.up.due(self.now)) {
             match parcel {
@@ -132,19 +132,19 @@ impl World {
                     let told = self.ends.contains_key(&id);
                     let patience = if told { END_IS_TOLD_AFTER } else { END_TIMEOUT };
                     self.going.insert(id);
-                    self.happen(self.now + patience, Happening::Gone(id));
+                    self.schedule(self.now + patience, SimEvent::Gone(id));
                 }
             }
         }
     }
 
     /// Schedules another check of a cut route, once for all that waits there.
-    fn look_again(&mut self, arrival: Happening) {
+    fn look_again(&mut self, arrival: SimEvent) {
         let again = self.now + AGAIN;
         let planned = self.looks.entry(arrival.clone()).or_insert(Time::ZERO);
         if *planned <= self.now {
             *planned = again;
-            self.happen(again, arrival);
+            self.schedule(again, arrival);
         }
     }
 
@@ -190,7 +190,7 @@ impl World {
         let Some(place) = self.place_of(id) else { return };
         if self.cuts.is_cut(Node::Master, place) {
             self.fires("held back before a worker");
-            return self.look_again(Happening::Down(id));
+            return self.look_again(SimEvent::Down(id));
         }
         let now = self.now;
         while let Some(parcel) = self.links.get_mut(&id).and_then(|link| link.down.due(now)) {
@@ -268,7 +268,7 @@ impl World {
                 self.links.remove(&id);
                 // It receives the orders to stop later.
                 self.losers.retain(|(_, other, _)| *other != id);
-                self.happen(self.now + pause, Happening::Join(id));
+                self.schedule(self.now + pause, SimEvent::Join(id));
             }
         }
     }
@@ -314,7 +314,7 @@ impl World {
             self.ends.insert(id, end);
         }
         self.send_up(id, Parcel::Closed, Span::default());
-        self.happen(self.now + back, Happening::Start(process.place));
+        self.schedule(self.now + back, SimEvent::Start(process.place));
     }
 
     pub fn ended_by(&self, id: ProcessId, signal: i32, culprit: Option<AttemptId>) -> WorkerEnded {

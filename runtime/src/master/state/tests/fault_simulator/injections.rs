@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::process::{Process, ProcessId};
 use super::scenario::PlacePlan;
-use super::transport::{Happening, Node, Parcel};
+use super::transport::{Node, Parcel, SimEvent};
 use super::world::World;
 use crate::api::PolicyChange;
 use gristmill_scheduler::ids::{AttemptId, JobId};
@@ -18,7 +18,7 @@ impl World {
         self.calm_at = self.calm_at.max(until);
         if let Some(process) = self.processes.get_mut(&id) {
             process.stopped_until = Some(process.stopped_until.map_or(until, |before| before.max(until)));
-            self.happen(until, Happening::Continue(id));
+            self.schedule(until, SimEvent::Continue(id));
         }
     }
 
@@ -38,7 +38,7 @@ impl World {
     }
 
     /// Injects a fault.
-    pub fn strike(&mut self, number: usize) {
+    pub fn inject(&mut self, number: usize) {
         let planned = self.scenario.faults[number].clone();
         self.say(|| format!("{planned}"));
         let (fault, place, lasts) = (&planned.fault, planned.place, planned.lasts);
@@ -88,7 +88,7 @@ impl World {
                 }
                 ways.iter().for_each(|&(from, to)| self.cuts.cut(from, to));
                 self.ways_cut.insert(number, ways);
-                self.happen(self.now + lasts, Happening::Over(number));
+                self.schedule(self.now + lasts, SimEvent::Over(number));
             }
         }
     }
@@ -172,6 +172,6 @@ impl World {
         self.fires("join");
         self.scenario.places.push(PlacePlan { host: 0, slots });
         self.places.push(None);
-        self.happen(self.now, Happening::Start(self.places.len() - 1));
+        self.schedule(self.now, SimEvent::Start(self.places.len() - 1));
     }
 }
