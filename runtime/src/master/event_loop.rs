@@ -3,7 +3,7 @@
 use super::archive::Archive;
 use super::history::HistoryFile;
 use super::input::{Joined, Lease, MasterInput, Submitted};
-use super::state::{ClientWay, Closing, MasterState, Promised};
+use super::state::{ClientWay, Closing, Guarantee, MasterState};
 use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::{Submission, WorkerEnded};
 use crate::output_dir::{ClaimedOutput, OutputError};
@@ -62,7 +62,7 @@ pub(super) struct Master {
     /// Number of the lease of each attached job.
     leases: BTreeMap<JobId, u64>,
     /// Responses to submissions that are sent once these are written down.
-    acknowledgements: Vec<(Promised, Submitted, oneshot::Sender<Submitted>)>,
+    acknowledgements: Vec<(Guarantee, Submitted, oneshot::Sender<Submitted>)>,
     /// Number of connections and leases so far.
     given: u64,
     /// Attached jobs whose client is disconnected, with the end of the wait.
@@ -160,7 +160,7 @@ impl Master {
             self.state.compact_if_grown(now);
             self.turns.clear();
             self.state.catch_up(now);
-            self.keep_promises();
+            self.acknowledge();
             self.close_outputs();
             self.keep_ended();
             self.keep_history(now);
@@ -169,12 +169,12 @@ impl Master {
 
     /// Sends the responses to submissions that are written down, and starts the sync for which others wait on another
     /// thread.
-    fn keep_promises(&mut self) {
-        for (promised, submitted, reply) in std::mem::take(&mut self.acknowledgements) {
-            if submitted.is_err() || self.state.journal.stands(promised) {
+    fn acknowledge(&mut self) {
+        for (guarantee, submitted, reply) in std::mem::take(&mut self.acknowledgements) {
+            if submitted.is_err() || self.state.journal.stands(guarantee) {
                 let _ = reply.send(submitted);
             } else {
-                self.acknowledgements.push((promised, submitted, reply));
+                self.acknowledgements.push((guarantee, submitted, reply));
             }
         }
         if let Some(order) = self.state.journal.sync_order() {
@@ -311,15 +311,15 @@ impl Master {
         if let Ok(key) = submission.permit_key.parse()
             && let Ok(known) = self.attend(&key)
         {
-            let promised = self.state.journal.promise(sync);
-            return self.acknowledgements.push((promised, Ok(known), reply));
+            let guarantee = self.state.journal.guarantee(sync);
+            return self.acknowledgements.push((guarantee, Ok(known), reply));
         }
         let submitted = self.state.submit(now, submission).map(|(job, changes)| {
             // The lease is created here, so that an undeliverable response ends the job too.
             (job, changes, attached.then(|| self.lease(job)))
         });
-        let promised = self.state.journal.promise(sync);
-        self.acknowledgements.push((promised, submitted, reply));
+        let guarantee = self.state.journal.guarantee(sync);
+        self.acknowledgements.push((guarantee, submitted, reply));
     }
 
     fn enter(&mut self, now: Time, input: MasterInput) {

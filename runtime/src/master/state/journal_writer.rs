@@ -3,7 +3,7 @@
 
 use super::super::input::Ending;
 use super::super::recovery::{RecoveryJournal, RecoveryNote};
-use super::promises::{Promised, Promises};
+use super::guarantees::{Guarantee, Guarantees};
 use crate::journal::{Encoded, Journal, JournalRecord};
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::ShuffleOrder;
@@ -38,7 +38,7 @@ pub(crate) struct JournalWriter {
     /// Error that ended the journal, until it is reported.
     failure: Option<io::Error>,
     /// Guarantees that wait for lines to be written.
-    promises: Promises,
+    guarantees: Guarantees,
 }
 
 /// Positions in the recovery lines, counted from the first line ever written.
@@ -101,7 +101,7 @@ impl JournalWriter {
             gone: None,
             due: None,
             failure: None,
-            promises: Promises::default(),
+            guarantees: Guarantees::default(),
         }
     }
 
@@ -195,26 +195,26 @@ impl JournalWriter {
 
     /// Returns the position behind all entered lines, for a guarantee that depends on them. With `sync`, the guarantee
     /// also depends on their sync to disk.
-    pub(crate) fn promise(&mut self, sync: bool) -> Promised {
+    pub(crate) fn guarantee(&mut self, sync: bool) -> Guarantee {
         let at = self.lines.appended;
         if sync && self.recovery.is_some() {
             self.lines.wanted = self.lines.wanted.max(at);
         }
-        Promised { at, sync }
+        Guarantee { at, sync }
     }
 
     /// True if the lines that a guarantee depends on are written, or synced if it asks for that.
-    pub(crate) fn stands(&self, promised: Promised) -> bool {
-        let reached = if promised.sync { self.lines.synced } else { self.lines.written };
-        self.recovery.is_none() || promised.at <= reached
+    pub(crate) fn stands(&self, guarantee: Guarantee) -> bool {
+        let reached = if guarantee.sync { self.lines.synced } else { self.lines.written };
+        self.recovery.is_none() || guarantee.at <= reached
     }
 
     /// Delays the report of a job's end until it is written down. Returns true if it has to wait.
     pub(super) fn keeps_back_end(&mut self, id: JobId, sync: bool) -> bool {
-        let promised = self.promise(sync);
-        let waits = !self.stands(promised);
+        let guarantee = self.guarantee(sync);
+        let waits = !self.stands(guarantee);
         if waits {
-            self.promises.wait_for_end(promised, id);
+            self.guarantees.wait_for_end(guarantee, id);
         }
         waits
     }
@@ -224,22 +224,22 @@ impl JournalWriter {
         // Frames queued now are sent after this instant is written down.
         let waits = sync && self.is_recoverable();
         if waits {
-            let promised = self.promise(sync);
-            self.promises.wait_for_permit(promised, attempt, worker);
+            let guarantee = self.guarantee(sync);
+            self.guarantees.wait_for_permit(guarantee, attempt, worker);
         }
         waits
     }
 
     /// Drops the waiting permits of a worker that lost its route to this master: it asks for them again.
     pub(super) fn forget_permits(&mut self, worker: WorkerId) {
-        self.promises.forget_permits(worker);
+        self.guarantees.forget_permits(worker);
     }
 
     /// Returns the permits and the ends of jobs that need not wait any more.
-    pub(super) fn take_promised(&mut self) -> (Vec<(AttemptId, WorkerId)>, Vec<JobId>) {
-        let mut promises = std::mem::take(&mut self.promises);
-        let taken = promises.take(|promised| self.stands(promised));
-        self.promises = promises;
+    pub(super) fn take_guarantees(&mut self) -> (Vec<(AttemptId, WorkerId)>, Vec<JobId>) {
+        let mut guarantees = std::mem::take(&mut self.guarantees);
+        let taken = guarantees.take(|guarantee| self.stands(guarantee));
+        self.guarantees = guarantees;
         taken
     }
 
@@ -280,7 +280,9 @@ impl JournalWriter {
 
     fn end_trouble(&mut self) {
         if self.trouble.take().is_some_and(|trouble| trouble.reported) {
-            tracing::info!("what is needed to come back can be written again: promises are kept from now on");
+            tracing::info!(
+                "what is needed to come back can be written again: guarantees are given from now on"
+            );
         }
     }
 
@@ -368,9 +370,9 @@ impl JournalWriter {
             let words = trouble.words.clone();
             tracing::error!(
                 reason = words,
-                "nothing new is promised until what is needed to come back can be written"
+                "no new guarantee is given until what is needed to come back can be written"
             );
-            incidents.push(format!("the master promises nothing new for now: {words}"));
+            incidents.push(format!("the master gives no new guarantee for now: {words}"));
         }
         if let Some(error) = self.failure.take() {
             tracing::warn!(%error, "the journal cannot be written and is given up: it ends here");

@@ -85,7 +85,7 @@ impl MasterState {
             // The disk has no room: the frames wait until it has.
             return;
         }
-        let (permits, ended) = self.journal.take_promised();
+        let (permits, ended) = self.journal.take_guarantees();
         for (attempt, worker) in permits {
             self.send_permit(attempt, worker);
         }

@@ -6,8 +6,8 @@ mod counts;
 mod every_line;
 mod fault_simulator;
 mod feed;
+mod guarantees;
 mod notices;
-mod promises;
 
 use super::fleet::HOSTS_KEPT_MAX;
 use super::job::{JobEntry, StatusContext};

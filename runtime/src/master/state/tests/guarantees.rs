@@ -64,7 +64,7 @@ fn permit_and_end_of_a_synced_job_are_told_when_they_are_on_disk() {
 fn promises_of_several_jobs_take_one_sync() {
     let folder = tempfile::tempdir().unwrap();
     let (mut scene, worker) = scene(folder.path().join("recovery"));
-    let first = scene.state.journal.promise(true);
+    let first = scene.state.journal.guarantee(true);
     let order = scene.state.journal.sync_order();
     assert!(order.is_none(), "there is nothing yet that is not on disk, or it is not written");
     until_a_permit_is_asked_for(&mut scene, worker, true);

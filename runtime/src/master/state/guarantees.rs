@@ -9,25 +9,25 @@ use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 
 /// Condition of a guarantee: a position in the written lines, and if they must be on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Promised {
+pub(crate) struct Guarantee {
     pub(super) at: u64,
     pub(super) sync: bool,
 }
 
 /// Guarantees that wait to be given.
 #[derive(Default)]
-pub(super) struct Promises {
-    permits: Vec<(Promised, AttemptId, WorkerId)>,
-    ends: Vec<(Promised, JobId)>,
+pub(super) struct Guarantees {
+    permits: Vec<(Guarantee, AttemptId, WorkerId)>,
+    ends: Vec<(Guarantee, JobId)>,
 }
 
-impl Promises {
-    pub(super) fn wait_for_permit(&mut self, promised: Promised, attempt: AttemptId, worker: WorkerId) {
-        self.permits.push((promised, attempt, worker));
+impl Guarantees {
+    pub(super) fn wait_for_permit(&mut self, guarantee: Guarantee, attempt: AttemptId, worker: WorkerId) {
+        self.permits.push((guarantee, attempt, worker));
     }
 
-    pub(super) fn wait_for_end(&mut self, promised: Promised, job: JobId) {
-        self.ends.push((promised, job));
+    pub(super) fn wait_for_end(&mut self, guarantee: Guarantee, job: JobId) {
+        self.ends.push((guarantee, job));
     }
 
     /// Drops the waiting permits of a worker that lost its route to this master: it asks for them again.
@@ -38,11 +38,11 @@ impl Promises {
     /// Removes the permits and the ends of jobs whose conditions hold now.
     pub(super) fn take(
         &mut self,
-        stands: impl Fn(Promised) -> bool,
+        stands: impl Fn(Guarantee) -> bool,
     ) -> (Vec<(AttemptId, WorkerId)>, Vec<JobId>) {
-        let permits = self.permits.extract_if(.., |(promised, ..)| stands(*promised));
+        let permits = self.permits.extract_if(.., |(guarantee, ..)| stands(*guarantee));
         let permits = permits.map(|(_, attempt, worker)| (attempt, worker)).collect();
-        let ends = self.ends.extract_if(.., |(promised, _)| stands(*promised));
+        let ends = self.ends.extract_if(.., |(guarantee, _)| stands(*guarantee));
         (permits, ends.map(|(_, job)| job).collect())
     }
 }
