@@ -85,25 +85,13 @@ impl Sums {
     }
 
     pub(super) fn add(&mut self, report: &AttemptReport) {
-        for (sum, number) in [
-            (&mut self.totals.spills, report.spills),
-            (&mut self.totals.spilled_bytes, report.spilled_bytes),
-            (&mut self.totals.cpu_ns, report.cpu_ns),
-            (&mut self.totals.slot_ns, slot_ns(report)),
-            (&mut self.totals.paced_ns, report.paced_ns),
-            (&mut self.totals.suspended_ns, report.suspended_ns),
-            (&mut self.totals.suspensions, u64::from(report.suspensions)),
-        ] {
-            // The number is not trusted: it comes from a worker.
-            *sum = sum.saturating_add(number);
-        }
+        self.count(report, true);
         let peak = self.totals.worker_memory_peak_bytes.max(report.memory.peak_bytes);
         self.totals.worker_memory_peak_bytes = peak;
         let budget = &mut self.totals.worker_memory_budget_bytes;
         *budget = (*budget).max(report.memory.budget_bytes);
         let kept = &mut self.totals.worker_kept_peak_bytes;
         *kept = (*kept).max(report.memory.kept_peak_bytes);
-        self.measures.merge(&report.measures, true);
         for (name, count) in &report.counters {
             let full = COUNTERS_MAX <= self.counters.len();
             match self.counters.get_mut(name) {
@@ -116,23 +104,28 @@ impl Sums {
     }
 
     fn subtract(&mut self, report: &AttemptReport) {
-        self.totals.spills = self.totals.spills.saturating_sub(report.spills);
-        self.totals.spilled_bytes = self.totals.spilled_bytes.saturating_sub(report.spilled_bytes);
+        self.count(report, false);
+        for (name, count) in &report.counters {
+            if let Some(sum) = self.counters.get_mut(name) {
+                *sum = sum.saturating_sub(*count);
+            }
+        }
+    }
+
+    /// Adds or subtracts the numbers of a report. They are not trusted: they come from a worker.
+    fn count(&mut self, report: &AttemptReport, add: bool) {
         for (sum, number) in [
+            (&mut self.totals.spills, report.spills),
+            (&mut self.totals.spilled_bytes, report.spilled_bytes),
             (&mut self.totals.cpu_ns, report.cpu_ns),
             (&mut self.totals.slot_ns, slot_ns(report)),
             (&mut self.totals.paced_ns, report.paced_ns),
             (&mut self.totals.suspended_ns, report.suspended_ns),
             (&mut self.totals.suspensions, u64::from(report.suspensions)),
         ] {
-            *sum = sum.saturating_sub(number);
+            *sum = if add { sum.saturating_add(number) } else { sum.saturating_sub(number) };
         }
-        self.measures.merge(&report.measures, false);
-        for (name, count) in &report.counters {
-            if let Some(sum) = self.counters.get_mut(name) {
-                *sum = sum.saturating_sub(*count);
-            }
-        }
+        self.measures.merge(&report.measures, add);
     }
 }
 
