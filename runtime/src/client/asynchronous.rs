@@ -97,7 +97,7 @@ impl AsyncClient {
             plaintext: master.plaintext,
             interrupted: None,
             permissions: Permissions::default(),
-            patience: fault::span("client.patience", reconnect::PATIENCE),
+            patience: fault::span("client.patience", reconnect::TIMEOUT),
             said: None,
             ships: false,
         }

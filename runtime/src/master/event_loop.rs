@@ -3,7 +3,7 @@
 use super::archive::Archive;
 use super::history::HistoryFile;
 use super::input::{Joined, Lease, MasterInput, Submitted};
-use super::state::{ClientWay, Closing, Guarantee, MasterState};
+use super::state::{ClientRoute, Closing, Guarantee, MasterState};
 use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::{Submission, WorkerEnded};
 use crate::output_dir::{ClaimedOutput, OutputError};
@@ -271,8 +271,8 @@ impl Master {
         let returns = self.state.jobs.client_returns(job).filter(|_| self.state.journal.is_recoverable());
         let patience = match returns {
             None => return self.state.client_lost(job),
-            Some(ClientWay::Local) => LOCAL_CLIENT_TIMEOUT,
-            Some(ClientWay::Network) => CLIENT_TIMEOUT,
+            Some(ClientRoute::Local) => LOCAL_CLIENT_TIMEOUT,
+            Some(ClientRoute::Network) => CLIENT_TIMEOUT,
         };
         let away = self.state.jobs.client_away(now, job, &mut self.state.journal);
         self.clients_away.insert(job, away + span_of(patience));

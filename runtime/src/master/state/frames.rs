@@ -218,7 +218,7 @@ impl MasterState {
             let sum = &mut entry.records.sums.totals.shuffle_bytes;
             *sum = sum.saturating_add(bytes);
             entry.records.sums.totals.shuffle_segments += at_home as u64;
-            entry.came_damaged(now, (holder, home), resent);
+            entry.arrived_damaged(now, (holder, home), resent);
             // A worker's clock measures durations well. A transfer cannot have ended after it was reported, so the
             // whole interval is moved.
             let late_ns = ended_ns.saturating_sub(now.0);

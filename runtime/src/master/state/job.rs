@@ -73,7 +73,7 @@ pub(super) struct JobEntry {
     /// Records that its maps have skipped.
     pub(super) bad_records: JobBadRecords,
     /// Routes between workers, from and to, on which data of the job was damaged.
-    damaging_ways: BTreeSet<(WorkerId, WorkerId)>,
+    damaging_routes: BTreeSet<(WorkerId, WorkerId)>,
     /// Number of workers and of their slots when the job ended.
     pub(super) fleet_at_end: Option<(u32, u32)>,
     /// True if not all slots were available to the job: another job was live at the same time, workers joined after it
@@ -132,7 +132,7 @@ impl JobEntry {
             outlook: None,
             handed_over: HandedOver::default(),
             bad_records: JobBadRecords::default(),
-            damaging_ways: BTreeSet::new(),
+            damaging_routes: BTreeSet::new(),
             fleet_at_end: None,
             shared: false,
             ended_before: false,
@@ -227,13 +227,13 @@ impl JobEntry {
 
     /// Notes that transfers from one worker to another arrived damaged and were repeated. The source holds an intact
     /// copy.
-    pub(super) fn came_damaged(&mut self, now: Time, (holder, home): (WorkerId, WorkerId), times: u32) {
+    pub(super) fn arrived_damaged(&mut self, now: Time, (holder, home): (WorkerId, WorkerId), times: u32) {
         if times == 0 {
             return;
         }
         let sum = &mut self.records.sums.totals.transfers_damaged;
         *sum = sum.saturating_add(u64::from(times));
-        if self.damaging_ways.insert((holder, home)) {
+        if self.damaging_routes.insert((holder, home)) {
             let text = format!(
                 "what {home} fetched from {holder} came damaged, where it is whole, and was sent again: the network \
                  between the two, or the memory of {home}, changes data"

@@ -74,7 +74,7 @@ pub(crate) enum Absence {
 
 /// Connection by which a client has reached its master.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ClientWay {
+pub(crate) enum ClientRoute {
     /// On the same machine.
     Local,
     /// Over a network, which may break, and from a machine that may sleep.
@@ -349,11 +349,11 @@ impl Jobs {
     }
 
     /// Connection by which the client of this job may return to a recoverable master. `None` if it need not.
-    pub(crate) fn client_returns(&self, job: JobId) -> Option<ClientWay> {
+    pub(crate) fn client_returns(&self, job: JobId) -> Option<ClientRoute> {
         let entry = self.get(job).filter(|job| job.is_attended())?;
         Some(match entry.submission.submitter {
-            None => ClientWay::Local,
-            Some(_) => ClientWay::Network,
+            None => ClientRoute::Local,
+            Some(_) => ClientRoute::Network,
         })
     }
 

@@ -41,7 +41,7 @@ pub(crate) use deciders::LiveDeciders;
 pub(crate) use explain::{TaskName, explain_kept};
 pub(crate) use feed::FeedCursor;
 pub(crate) use guarantees::Guarantee;
-pub(crate) use jobs::{Absence, ClientWay, Closing, ENDED_JOBS_MAX};
+pub(crate) use jobs::{Absence, ClientRoute, Closing, ENDED_JOBS_MAX};
 pub(crate) use journal_writer::Synced;
 pub(crate) use query::Queries;
 pub(crate) use quotas::check_bytes;
