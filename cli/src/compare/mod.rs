@@ -267,10 +267,7 @@ impl RunPrinter {
         }
         let all = self.runs;
         match progress {
-            Progress::Data => {}
-            Progress::Calibration => say!("measuring the overheads of tasks"),
-            Progress::WarmUp => say!("warming up"),
-            Progress::Isolated => say!("running each job alone"),
+            Progress::Step(words) => say!("{words}"),
             Progress::Begins(contender, repetition, place) => {
                 say!("run {} of {all}: {}, repetition {}", place + 1, contender.name, repetition + 1);
             }

@@ -90,14 +90,8 @@ pub struct Options {
 /// Progress report of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Progress<'a> {
-    /// Inputs are generated.
-    Data,
-    /// The system's cost of tasks is measured.
-    Calibration,
-    /// A warm-up run starts, which will be discarded.
-    WarmUp,
-    /// Jobs run alone.
-    Isolated,
+    /// A step before the runs starts, in words.
+    Step(&'static str),
     /// A run starts; its number, and the number of all runs.
     Begins(&'a Contender, u32, u32),
     /// A run has ended.
@@ -219,7 +213,9 @@ pub fn run(
         costs: None,
         interrupted: false,
     };
-    told(Progress::Data);
+    if !workload.data.is_empty() {
+        told(Progress::Step("making inputs"));
+    }
     prepare::make_data(workload, &store)?;
     let result = rounds::run_all(&runner, options, &store, &mut comparison, told);
     if let Some((line, before)) = before {

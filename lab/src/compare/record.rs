@@ -33,11 +33,9 @@ pub struct RunRecord {
     /// Number of the run among all, from 0.
     pub place: u32,
     /// Cores that all workers share; `None` if the workers are not all on this machine.
-    #[serde(default)]
     pub cores: Option<u32>,
     /// Share of those cores' time not used by the slots while jobs ran: by other programs, and by the
     /// master and the worker processes.
-    #[serde(default)]
     pub others_busy: Option<f64>,
     /// Workers that had joined when the first job arrived.
     pub workers: Vec<WorkerRecord>,
@@ -50,11 +48,9 @@ pub struct RunRecord {
     /// Number of records that the master omitted from its traces because there were too many.
     pub omitted: u64,
     /// Simulation from measurements of this run: its arrivals and the times of its tasks.
-    #[serde(default)]
     pub replayed: SimulatedRun,
     /// Simulation from what was known before this run: planned arrivals, sizes and costs, and no
     /// measurement of it.
-    #[serde(default)]
     pub predicted: SimulatedRun,
 }
 
@@ -97,7 +93,6 @@ pub struct JobRun {
     /// End of the job.
     pub ended: f64,
     /// Deadline of the job.
-    #[serde(alias = "goal")]
     pub deadline: Option<f64>,
     /// Feasibility of the deadline, as reported by the master.
     pub outlook: Option<String>,

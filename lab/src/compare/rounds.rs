@@ -84,7 +84,7 @@ impl Rounds<'_> {
         if !can || !self.options.calibrate || matches!(self.options.site, Site::Given(_)) {
             return Ok(());
         }
-        (self.told)(Progress::Calibration);
+        (self.told)(Progress::Step("measuring the overheads of tasks"));
         match calibrate::measure(self.runner, self.store)? {
             Some(costs) => self.comparison.costs = Some(costs),
             None => self.comparison.interrupted = true,
@@ -103,7 +103,7 @@ impl Rounds<'_> {
             let exact = jobs.iter().map(|job| workload.kinds[job.kind].exact.clone()).collect();
             self.warm_up(&self.options.contenders[0], &Round { repetition: 0, jobs, exact })?;
         }
-        (self.told)(Progress::Isolated);
+        (self.told)(Progress::Step("running each job alone"));
         match alone::measure(self.runner, self.options, self.store)? {
             Some(alone) => self.comparison.alone = alone,
             None => self.comparison.interrupted = true,
@@ -171,7 +171,7 @@ impl Rounds<'_> {
 
     /// Runs a few jobs at once, to warm file caches and raise the processor clock. The result is discarded.
     fn warm_up(&mut self, contender: &Contender, round: &Round) -> Result<(), CompareError> {
-        (self.told)(Progress::WarmUp);
+        (self.told)(Progress::Step("warming up"));
         let few = round.jobs.iter().take(WARM_UP_JOBS);
         let few: Vec<DrawnJob> = few.map(|job| DrawnJob { arrival: 0.0, ..job.clone() }).collect();
         let folder = self.store.path().join("warm-up");

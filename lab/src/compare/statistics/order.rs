@@ -34,12 +34,6 @@ pub fn order(contenders: usize, repetition: u32, seed: u64) -> Vec<usize> {
     design(contenders, drawn).into_iter().map(|place| names[place]).collect()
 }
 
-/// True if this number of repetitions forms complete sets.
-#[must_use]
-pub(crate) fn is_balanced(contenders: usize, repetitions: u32) -> bool {
-    0 < repetitions && (repetitions as usize).is_multiple_of(rows(contenders))
-}
-
 /// Returns a row of the design: 0, 1, n - 1, 2, n - 2, ... shifted by the number of the row. For an odd
 /// number of contenders the second half of the rows is the first half reversed.
 fn design(contenders: usize, row: usize) -> Vec<usize> {
@@ -96,7 +90,6 @@ mod tests {
             contenders in 1..9_usize, sets in 1..3_usize, seed: u64,
         ) {
             let repetitions = (sets * rows(contenders)) as u32;
-            prop_assert!(is_balanced(contenders, repetitions));
             let orders: Vec<Vec<usize>> =
                 (0..repetitions).map(|repetition| order(contenders, repetition, seed)).collect();
             for counts in counts(contenders, &orders) {
@@ -120,12 +113,5 @@ mod tests {
         firsts.for_each(|first| counts[first] += 1);
         // 100 each; the standard deviation is 8.2.
         assert!(counts.iter().all(|count| (67..=133).contains(count)), "{counts:?} of seeds 0 to 299");
-    }
-
-    #[test]
-    fn repetitions_that_are_no_whole_sets_are_not_balanced() {
-        assert_eq!([1, 2, 3, 4, 5].map(rows), [1, 2, 6, 4, 10]);
-        assert!(is_balanced(2, 4) && is_balanced(3, 6) && is_balanced(1, 1));
-        assert!(!is_balanced(2, 3) && !is_balanced(3, 3) && !is_balanced(4, 6) && !is_balanced(2, 0));
     }
 }
