@@ -1,5 +1,5 @@
-//! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and their dependence on choices the
-//! paper leaves open.
+//! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, their dependence on choices the
+//! paper leaves open, the reference's numbers, and the claims about ratios.
 
 use super::WORDS;
 use super::runs::{Kept, PROVED, Runs, SCHEDULERS, STEP, STEPS, Scenario};

@@ -1,4 +1,5 @@
-//! Experiments two to four, figures 4 to 7: slots held over time, and goals met.
+//! Experiments two to four, figures 4 to 7: slots held over time, goals met, and the claims
+//! about them.
 //!
 //! Not here: the dependence on the lengths of tasks (`sensitivity`).
 

@@ -1,4 +1,4 @@
-//! Runs of each policy at each load, and the numbers kept of them.
+//! Runs of each policy at each load, and the means of section 5.3.
 
 use super::{POLICIES, WORDS, simulate, sizes, slowdown, work};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};

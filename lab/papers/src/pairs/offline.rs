@@ -1,4 +1,5 @@
-//! Table 2: jobs that are all present at the start, under ten rules, for several distributions of sizes.
+//! Table 2: jobs that are all present at the start, under ten rules, for several distributions of sizes; and
+//! the claims about it.
 
 use super::{DELTA, MEAN, OFFLINE, WORDS, title};
 use crate::judge::{Beside, Known, Seen, by_case, keeps, mean_of, paired};

@@ -1,4 +1,4 @@
-//! Table 3 and figure 4: a stream of jobs under twelve policies, in the fluid model.
+//! Table 3 and figure 4: a stream of jobs under twelve policies, in the fluid model; and the claims about both.
 
 use super::offline::describe;
 use super::{ALPHA, DELTA, K, WORDS, title};

@@ -1,4 +1,4 @@
-//! Figures 2 and 3: effect of the step, the weight and the number of groups.
+//! Figures 2 and 3: effect of the step, the weight and the number of groups; and the claims about it.
 
 use super::offline::{NUMBERS, averages_of, describe};
 use super::{ALPHA, DELTA, MEAN, WORDS, title};

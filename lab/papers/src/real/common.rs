@@ -1,7 +1,6 @@
-//! Pieces of all experiments on real processes: clusters, jobs that sleep, blocks of a
-//! comparison.
+//! Pieces of all experiments on real processes: clusters, jobs that sleep, and blocks of a comparison.
 //!
-//! Not here: any paper, and how claims are judged (`judging`).
+//! Not here: the papers, and the judgement of claims (`judging`).
 
 use crate::words::{Holes, Words};
 use crate::{Block, Claim, Section};

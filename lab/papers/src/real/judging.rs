@@ -1,7 +1,7 @@
-//! How claims about real runs are judged: a number of one contender beside that of another, repetition by repetition on
-//! the same jobs.
+//! Judgement of claims about real runs: a number of one contender compared with that of another, repetition by
+//! repetition on the same jobs.
 //!
-//! Not here: conditions and what many of them make of a statement (`crate::judge`).
+//! Not here: conditions, and the verdict on a statement of several conditions (`crate::judge`).
 
 use crate::judge::{Rivals, every, log_ratio, percent};
 use crate::words::{Words, holes};

@@ -3,7 +3,7 @@
 //!
 //! The thesis shows runs on a simulated cluster of its own. Here tasks arrive at random at every worker with its rate and
 //! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. No split of
-//! the thesis is made for jobs whose tasks arrive together: the stream has those.
+//! the thesis is made for jobs whose tasks arrive together; the stream has such jobs.
 
 use super::{SLOW, WORDS, halves};
 use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, paired, percent};

@@ -1,4 +1,5 @@
-//! Figure 6-8: all splits against the numerical optimum, for jobs bound by memory and by processors; Lemma 9's bounds.
+//! Figure 6-8: all splits against the numerical optimum, for jobs bound by memory and by processors;
+//! section 6.4: averages above M-EP; Lemma 9: its bounds.
 //!
 //! Not here: the splits in simulated queues.
 
