@@ -63,7 +63,7 @@ fn worker_that_is_drained_ends_what_it_runs_and_nothing_runs_again() {
     let name = format!("worker-{}", leaving["worker"]);
     let parent = held.take_parent();
     let drained = sandbox.gristmill(["worker", "drain", &name]).finish().expect_code(0);
-    drained.expect_words(&[&format!("{name} leaves when it has ended what it runs")]);
+    drained.expect_words(&[&format!("{name} leaves once its tasks have ended")]);
     held.standing.await_workers(2);
     sandbox.go_on("map");
     let (again, lost, standing) = held.finish(&sandbox);

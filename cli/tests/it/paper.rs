@@ -36,7 +36,7 @@ fn mistakes_are_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let mistakes: [(&[&str], &str); 5] = [
         (&["paper"], "Usage"),
-        (&["paper", "overlpa"], "did you mean `overlap`? There is"),
+        (&["paper", "overlpa"], "did you mean `overlap`? Papers: asrpt"),
         (&["paper", "everything"], "all"),
         (&["paper", "overlap", "--quick", "--full"], "--full"),
         (&["paper", "overlap", "--seed", "first"], "--seed"),

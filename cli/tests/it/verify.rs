@@ -44,7 +44,8 @@ fn a_case_that_differs_is_shown_with_the_difference_and_ends_with_one() {
 #[test]
 fn a_file_that_holds_no_cases_is_an_input_error() {
     let sandbox = Sandbox::new();
-    for (text, words) in [("", "not JSON"), ("{}", "no list `cases`"), ("{\"cases\": []}", "no case in it")] {
+    for (text, words) in [("", "not JSON"), ("{}", "no list `cases`"), ("{\"cases\": []}", "it has no case")]
+    {
         let path = sandbox.write("none.json", text);
         sandbox.run(["verify", "--cases", &path]).expect_code(4).expect_words(&["none.json", words]);
     }

@@ -1,8 +1,5 @@
 //! k-means: each point belongs to the nearest of k centres, and each centre moves to the mean of its
-//! points until no centre moves.
-//!
-//! Sums of floats depend on their order, so there is no combiner. The points of a centre come in the
-//! order of the input.
+//! points until no centre moves. Sums of floats depend on their order, so there is no combiner.
 
 use gristmill::prelude::*;
 
