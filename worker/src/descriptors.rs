@@ -31,7 +31,7 @@ const ALLOWED_MAX: u64 = 65_536;
 /// Minimum descriptors for a master or a worker: with fewer, connections wait for one forever.
 pub(crate) const NEEDED: usize = 64;
 
-/// Error: this process may not have [`NEEDED`] descriptors.
+/// Error: this process may not have `NEEDED` descriptors.
 #[derive(Debug, thiserror::Error)]
 #[error("the limit of open files is {allowed} for this process (`ulimit -n`), and {NEEDED} are needed")]
 pub struct TooFewDescriptors {

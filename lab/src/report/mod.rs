@@ -1,6 +1,6 @@
 //! Charts, tables and pages of the results of experiments and simulations.
 //!
-//! Everything is plain text in memory: SVG from [`svg`], CSV from [`csv`], and self-contained HTML pages
+//! Everything is plain text in memory: SVG from `svg`, CSV from [`csv`], and self-contained HTML pages
 //! without external requests and scripts. The same data produce the same bytes. Not here: the content
 //! (experiments create [`Section`]s), and files (callers write them).
 

@@ -1,7 +1,7 @@
 //! Completion time of a job, and the slots that it needs to end in time, estimated from its finished maps.
 //!
 //! Paper: deadlines, III-B to III-D. Equation 1 is [`mean_task_length`]; equation 2 is the same over the
-//! tasks of one worker (the paper's scheduler does not use it); equation 3 is [`Remaining::required_slots`].
+//! tasks of one worker (the paper's scheduler does not use it); equation 3 is `Remaining::required_slots`.
 //! Equation 4, the slots that no job requires, is part of the min-scheduler. Unknown values are estimated by
 //! the mean: running and future tasks take as long as the finished ones. A reduce takes as long as a map
 //! unless the user gives the ratio of their costs.

@@ -26,7 +26,7 @@ const PEERS_MAX: usize = 4096;
 pub(crate) const ROUTE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Timeout for the report of a worker that has responded to a greeting. Meanwhile it tests its own
-/// routes, all at once, which takes at most twice [`ROUTE_TIMEOUT`].
+/// routes, all at once, which takes at most twice `ROUTE_TIMEOUT`.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Prefix of the names of probes.

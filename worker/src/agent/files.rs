@@ -44,7 +44,7 @@ pub struct RangeRequest {
     pub stamp: FileStamp,
     /// First byte.
     pub offset: u64,
-    /// Number of bytes, at most [`RANGE_BYTES_MAX`].
+    /// Number of bytes, at most `RANGE_BYTES_MAX`.
     pub length: u64,
 }
 

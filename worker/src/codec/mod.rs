@@ -67,7 +67,7 @@ const LIMIT_MIN: usize = 1 << 16;
 /// Appends the encoding of `value` to `out`. For the project's own frames, whose types always encode.
 ///
 /// # Panics
-/// If the type's `Serialize` fails; use [`try_encode`] for types of users.
+/// If the type's `Serialize` fails; use `try_encode` for types of users.
 pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) {
     try_encode(value, out).expect("our own frames hold only types that always encode");
 }

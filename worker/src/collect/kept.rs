@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 impl<K: Key, V: Value> Emitter<K, V> {
     /// Creates an emitter that keeps all pairs in memory in order, for inspection with
-    /// [`into_pairs`](Emitter::into_pairs). It is for the functions of `testing`, not for tasks.
+    /// `into_pairs`. It is for the functions of `testing`, not for tasks.
     #[must_use]
     pub fn in_memory() -> Self {
         let write = WriteSetting {

@@ -178,7 +178,7 @@ impl hyper::body::Body for Streamed {
     }
 }
 
-/// Body that is read piece by piece, and must arrive at least at [`RATE_BYTES_MIN`].
+/// Body that is read piece by piece, and must arrive at least at `RATE_BYTES_MIN`.
 #[derive(Debug)]
 pub struct Steady<B> {
     body: B,
@@ -237,7 +237,7 @@ pub enum BodyError<E: std::error::Error + 'static> {
     },
 }
 
-/// Reads a small body as a whole: at most `bytes_max` bytes within [`BODY_TIME`].
+/// Reads a small body as a whole: at most `bytes_max` bytes within `BODY_TIME`.
 ///
 /// # Errors
 /// If it is longer, slower or ends early. A body whose declared length is too large is rejected unread.

@@ -81,27 +81,27 @@ pub fn strangers_max() -> usize {
 /// Limits of one server.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
-    /// See [`HEAD_TIME`].
+    /// See `HEAD_TIME`.
     pub head: Duration,
-    /// See [`IDLE_TIME`].
+    /// See `IDLE_TIME`.
     pub idle: Duration,
-    /// See [`HANDSHAKE_TIME`].
+    /// See `HANDSHAKE_TIME`.
     pub handshake: Duration,
     /// See [`STALL_TIME`].
     pub stall: Duration,
-    /// See [`SHUTDOWN_TIME`].
+    /// See `SHUTDOWN_TIME`.
     pub shutdown: Duration,
-    /// See [`HEAD_BYTES_MAX`].
+    /// See `HEAD_BYTES_MAX`.
     pub head_bytes_max: usize,
-    /// See [`HEAD_FIELDS_MAX`].
+    /// See `HEAD_FIELDS_MAX`.
     pub head_fields_max: usize,
     /// See [`CONNECTIONS_MAX`].
     pub connections_max: usize,
-    /// See [`STRANGERS_MAX`].
+    /// See `STRANGERS_MAX`.
     pub strangers_max: usize,
-    /// See [`STRANGER_TIME`].
+    /// See `STRANGER_TIME`.
     pub stranger: Duration,
-    /// See [`GUESSES_MAX`].
+    /// See `GUESSES_MAX`.
     pub guesses_max: u32,
 }
 

@@ -66,7 +66,13 @@ impl Decoded {
         limits: &InputLimits,
     ) -> Result<Self, InputError> {
         let unavailable = |source| InputError::Unavailable { path: piece.name.clone(), source };
-        let stored = Stored::new(file, piece.stamp.size);
+        let mut stored = Stored::new(file, piece.stamp.size);
+        let head = stored.fill_buf().map_err(|source| failed(&piece.name, 0, source))?;
+        let window = zstd_window(head).unwrap_or(0);
+        if 1 << ZSTD_WINDOW_LOG_MAX < window {
+            let (window, limit) = (window.div_ceil(1 << 20), 1 << (ZSTD_WINDOW_LOG_MAX - 20));
+            return Err(InputError::Window { path: piece.name.clone(), window, limit });
+        }
         let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(unavailable)?;
         decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(unavailable)?;
         Ok(Self::new(piece, Decoder::Zstd(Box::new(decoder)), limits))
@@ -95,6 +101,27 @@ impl Decoded {
 fn failed(name: &FilePath, offset: u64, error: io::Error) -> InputError {
     let corrupt = |source| InputError::Corrupt { path: name.clone(), offset, source };
     error.downcast::<InputError>().unwrap_or_else(corrupt)
+}
+
+/// Returns the window in bytes that the first frame needs, by its header (RFC 8878); `None` if these bytes do not show it.
+/// The decoder has one error code for this, which its crate passes on as text alone.
+fn zstd_window(mut bytes: &[u8]) -> Option<u64> {
+    // Frames that decoders skip.
+    while let [0x50..=0x5F, 0x2A, 0x4D, 0x18, a, b, c, d, rest @ ..] = bytes {
+        bytes = rest.get(u32::from_le_bytes([*a, *b, *c, *d]) as usize..)?;
+    }
+    let [0x28, 0xB5, 0x2F, 0xFD, descriptor, rest @ ..] = bytes else { return None };
+    if descriptor & 0x20 == 0 {
+        let window = u64::from(*rest.first()?);
+        let base = 1_u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * (window & 7));
+    }
+    // A single segment: the window is the content, whose size follows the dictionary's number.
+    let at = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let length = 1 << (descriptor >> 6);
+    let mut size = [0; 8];
+    size[..length].copy_from_slice(rest.get(at..at + length)?);
+    Some(u64::from_le_bytes(size))
 }
 
 impl Fill for Decoded {

@@ -57,7 +57,7 @@ pub enum InputError {
     /// Several paths are invalid.
     #[error("{} cannot be used as input:\n  {}", count(*.total), list(.first))]
     Paths {
-        /// First errors, at most [`InputError::PATHS_MAX`], in input order.
+        /// First errors, at most `InputError::PATHS_MAX`, in input order.
         first: Vec<InputError>,
         /// Number of all invalid paths.
         total: usize,
@@ -236,6 +236,19 @@ pub enum InputError {
         compressed: u64,
         /// Maximum ratio of decompressed to compressed bytes.
         ratio_max: u32,
+    },
+    /// A zstd file that needs more memory than is allowed.
+    #[error(
+        "compressed input {path} needs a window of {window} MiB (zstd --long), and {limit} MiB are allowed; compress it \
+         again without --long"
+    )]
+    Window {
+        /// Path as the user named it.
+        path: FilePath,
+        /// Size of the window in MiB, rounded up.
+        window: u64,
+        /// Allowed size in MiB.
+        limit: u64,
     },
     /// The file has an unsupported format.
     #[error("input {path} {verb} {content}, which is not read here; {advice}")]

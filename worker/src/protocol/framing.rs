@@ -95,7 +95,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.set_limits(limit, limit.saturating_mul(FRAME_MEMORY_FACTOR));
     }
 
-    /// Changes the maximum length as [`FrameReader::set_limit`], and the memory of a frame's lists.
+    /// Changes the maximum length as `FrameReader::set_limit`, and the memory of a frame's lists.
     pub fn set_limits(&mut self, limit: usize, memory_max: usize) {
         self.limit = limit;
         self.memory_max = memory_max;

@@ -18,7 +18,7 @@ const TERMS_MAX: usize = 41;
 pub struct ExactSum(Vec<f64>);
 
 impl ExactSum {
-    /// Adds a number, which is finite and at most [`MEASURE_MAX`].
+    /// Adds a number, which is finite and at most `MEASURE_MAX`.
     pub fn add(&mut self, number: f64) {
         let mut carried = number;
         let mut kept = 0;

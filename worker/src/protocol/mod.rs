@@ -146,7 +146,7 @@ pub enum WorkerFrame {
     Log {
         /// Attempt that ran then; `None` if several did.
         attempt: Option<AttemptId>,
-        /// Bytes as written, at most [`crate::agent::LOG_CHUNK_BYTES_MAX`].
+        /// Bytes as written, at most `LOG_CHUNK_BYTES_MAX` of the agent.
         bytes: Vec<u8>,
     },
     /// The worker requests to be drained: it stays until it is ordered to end.

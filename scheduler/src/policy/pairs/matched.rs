@@ -69,7 +69,7 @@ pub fn matched(jobs: &[Size], alpha: f64) -> JobBlocks {
 }
 
 /// Returns the smallest weight of a perfect matching of these jobs, without the most map-heavy one of an odd number.
-/// O(n³) for n up to [`MATCHED_MAX`]; of more jobs the smallest, as in [`matched`].
+/// O(n³) for n up to `MATCHED_MAX`; of more jobs the smallest, as in [`matched`].
 #[must_use]
 pub fn smallest_weight(jobs: &[Size], alpha: f64) -> f64 {
     let (order, _) = matched_jobs(jobs);

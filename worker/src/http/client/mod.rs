@@ -46,7 +46,7 @@ pub struct Timeouts {
     pub head: Duration,
     /// Limit for the next piece of the response's body.
     pub stall: Duration,
-    /// True if a body must also arrive at [`RATE_BYTES_MIN`](super::limits::RATE_BYTES_MIN) over that time. False for a
+    /// True if a body must also arrive at `RATE_BYTES_MIN` over that time. False for a
     /// body that sends something only from time to time.
     pub steady: bool,
 }

@@ -1,6 +1,6 @@
 //! Limits a worker's shuffle to a rate, in each direction, so that a fast network can simulate a slow one.
 //!
-//! Incoming bytes of all fetches draw on one [`TokenBucket`]. [`PacedLanes`] gives each chunk to the next job by the
+//! Incoming bytes of all fetches draw on one `TokenBucket`. `PacedLanes` gives each chunk to the next job by the
 //! master's order, and within a job to its oldest request, so that bytes and not only requests follow the order. A
 //! fetch pays for bytes when they have arrived, and reads no more before they are paid for. Its read-ahead is one piece
 //! of a response, at most 408 KiB in hyper, and the buffers of the system's sockets. All outgoing responses
@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! * In any interval at most the bytes of the rate, a burst and a chunk pass.
-//! * While a served request waits, the bucket does not fill: bytes pass at the rate. [`GRACE`] periods are an
+//! * While a served request waits, the bucket does not fill: bytes pass at the rate. `GRACE` periods are an
 //!   exception, which the burst compensates.
 
 mod bucket;
