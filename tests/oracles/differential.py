@@ -48,6 +48,7 @@ LONG_RUN_CASES = 500
 # Flags that no case can have, with the reason.
 LEFT_OUT = {
     "--help": "prints help",
+    "--help-all": "prints help",
     "--insecure-plaintext": "only means something beyond this machine",
     "--listen-everywhere": "only means something beyond this machine",
     "--allow-root": "only means something beyond this machine",
