@@ -1,4 +1,4 @@
-//! Exit codes of the program, one meaning each, documented in the README; and those of errors, with a hint of what to do next.
+//! Exit codes of the program, one meaning each, documented in `docs/book/reference.md`; and those of errors, with a hint of what to do next.
 
 use std::error::Error;
 use std::io;
