@@ -279,6 +279,29 @@ fn check_segments(maps: usize, reduces: u32, cluster: &ClusterView) -> Result<()
     ))
 }
 
+/// Rejects settings that do not fit each other or the cluster.
+fn check_settings(
+    inputs: &[Input],
+    part_format: PartFormat,
+    maps: usize,
+    reduces: u32,
+    exact: Option<&ExactWork>,
+    cluster: &ClusterView,
+) -> Result<(), TaskError> {
+    let fixed = |input: &Input| matches!(input.format, RecordFormat::Fixed { .. });
+    if matches!(part_format, PartFormat::Table(_)) && inputs.iter().any(fixed) {
+        return Err(TaskError::config(
+            "records of fixed length are no lines, which tables by columns (--output-format) are made of",
+        ));
+    }
+    if reduces > REDUCES_MAX {
+        let reason = format!("{reduces} parts are more than the {REDUCES_MAX} that a job can have");
+        return Err(TaskError::config(reason));
+    }
+    check_segments(maps, reduces, cluster).map_err(TaskError::config)?;
+    exact.map_or(Ok(()), |exact| check_exact(exact, maps, reduces))
+}
+
 /// Plans a job and claims its output directory. Blocking.
 pub(crate) fn plan(
     job: &mut dyn PreparedJob,
@@ -304,22 +327,9 @@ pub(crate) fn plan(
         with_bare_tasks(&plan, plan_splits(&inputs, &listing, rules(options, limits)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
     let part_format = options.part_format.unwrap_or(plan.part_format());
-    let fixed = |input: &Input| matches!(input.format, RecordFormat::Fixed { .. });
-    if matches!(part_format, PartFormat::Table(_)) && inputs.iter().any(fixed) {
-        let reason =
-            "records of fixed length are no lines, which tables by columns (--output-format) are made of";
-        return Err(SubmitError::Settings { reason: TaskError::config(reason) });
-    }
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
-    if reduces > REDUCES_MAX {
-        let reason = format!("{reduces} parts are more than the {REDUCES_MAX} that a job can have");
-        return Err(SubmitError::Settings { reason: TaskError::config(reason) });
-    }
-    check_segments(splits.len(), reduces, cluster)
-        .map_err(|reason| SubmitError::Settings { reason: TaskError::config(reason) })?;
-    if let Some(exact) = &options.exact {
-        check_exact(exact, splits.len(), reduces).map_err(|reason| SubmitError::Settings { reason })?;
-    }
+    check_settings(&inputs, part_format, splits.len(), reduces, options.exact.as_ref(), cluster)
+        .map_err(|reason| SubmitError::Settings { reason })?;
     let cuts = match plan.order() {
         KeyOrder::Total if 1 < reduces => cut_ranges(&plan, &splits, &side, cluster, &limits, reduces)
             .map_err(|source| SubmitError::Sample { source })?,

@@ -6,7 +6,6 @@
 //! scheduler; nothing here decides.
 
 mod asrpt;
-mod bound;
 mod deadlines;
 mod judge;
 pub mod model;

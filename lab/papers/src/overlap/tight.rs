@@ -1,10 +1,10 @@
 //! The worst cases of MaxSRPT and SplitSRPT.
 
 use super::{ROUNDING, WORDS, batch, total};
-use crate::bound::completions_in_order;
 use crate::judge::{Beside, Known, Seen, by_case};
 use crate::words::holes;
 use crate::{Block, Claim, Compared, Context, Section, Series};
+use gristmill_scheduler::sim::fluid::orders::completions_in_order;
 
 /// Runs the tight example after Corollary 4: half of the jobs `(alpha - epsilon, 1)`, half `(1, alpha)`.
 /// Returns the total of MaxSRPT and that of alternating jobs.

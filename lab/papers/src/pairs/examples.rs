@@ -65,7 +65,11 @@ pub(super) fn weak_pairs() -> Section {
 
 /// Judges the average makespan of the pairs in a row and that of the best of all orders.
 pub(super) fn not_always_optimal(pairs: f64, optimal: f64, order: &[usize]) -> Claim {
-    let holes = holes![orders = crate::bound::orders(order.len()).len(), order = in_words(order), optimal];
+    let holes = holes![
+        orders = gristmill_scheduler::sim::fluid::orders::orders(order.len()).len(),
+        order = in_words(order),
+        optimal
+    ];
     WORDS.claim("section-5-1", optimal < pairs, holes)
 }
 

@@ -79,7 +79,7 @@ fn best_in_pairs(jobs: &[Size]) -> f64 {
     let in_pairs = |order: &Vec<usize>| {
         order.chunks(2).all(|pair| pair.len() == 2 && is_strict(jobs[pair[0]], jobs[pair[1]]))
     };
-    let orders = crate::bound::orders(jobs.len());
+    let orders = gristmill_scheduler::sim::fluid::orders::orders(jobs.len());
     orders
         .iter()
         .filter(|order| in_pairs(order))

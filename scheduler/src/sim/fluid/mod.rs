@@ -12,6 +12,7 @@
 
 mod floor;
 pub mod lower_bound;
+pub mod orders;
 
 use crate::metrics::JobRecord;
 use crate::plan::Plan;

@@ -5,6 +5,7 @@ use super::sizes;
 use crate::job::Size;
 use crate::policy::pairs::optimum::{SAME, one_order};
 use crate::policy::pairs::{times, total};
+use crate::sim::fluid::orders::orders;
 use proptest::prelude::*;
 
 /// Maximum number of jobs of [`two_orders`].
@@ -28,24 +29,6 @@ pub(super) fn two_orders(jobs: &[Size]) -> f64 {
         }
     }
     best
-}
-
-/// Returns all orders of `n` things, lexicographically.
-pub(super) fn orders(n: usize) -> Vec<Vec<usize>> {
-    let mut all = vec![Vec::new()];
-    for _ in 0..n {
-        let longer = |order: &Vec<usize>| {
-            let order = order.clone();
-            (0..n).filter(move |index| !order.contains(index)).collect::<Vec<_>>()
-        };
-        all = all
-            .iter()
-            .flat_map(|order| {
-                longer(order).into_iter().map(move |index| [order.as_slice(), &[index]].concat())
-            })
-            .collect();
-    }
-    all
 }
 
 /// Progress of a job through both stations.

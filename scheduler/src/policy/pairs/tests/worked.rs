@@ -1,9 +1,9 @@
 //! Tests with the paper's examples, and with orders computed by another program.
 
-use super::optimum::orders;
 use super::sizes;
 use crate::policy::pairs::optimum::one_order;
 use crate::policy::pairs::{Rule, averages, order, spread, times, total};
+use crate::sim::fluid::orders::orders;
 
 /// Seven jobs for all algorithms.
 const SEVEN: [(f64, f64); 7] =

@@ -1,12 +1,10 @@
 //! Tests of the paper's theorems on random instances, and of invariants of every simulation.
 
-mod orders;
-
 use super::lower_bound::lower_bound;
 use super::*;
 use crate::policy::by_name;
+use crate::sim::fluid::orders::{best_in_order, completions_in_order};
 use crate::station::{PerStation, Station};
-use orders::{best_in_order, completions_in_order};
 use proptest::prelude::*;
 
 const POLICIES: [&str; 10] = [

@@ -2,7 +2,8 @@
 
 /// Returns the ends of the jobs of a batch, served in this order at both stations: `F_i = max(F_(i-1) + y_i, M_i)` with
 /// `M_i = M_(i-1) + x_i`, in the given order.
-pub(crate) fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
+#[must_use]
+pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
     let (mut maps_end, mut end) = (0.0_f64, 0.0_f64);
     order
         .iter()
@@ -19,7 +20,8 @@ const BATCH_MAX: usize = 9;
 
 /// Returns the smallest total response time and the smallest makespan of a batch over all orders that are the same at
 /// both stations; `None` if there are more than [`BATCH_MAX`] jobs.
-pub(crate) fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
+#[must_use]
+pub fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
     fn extend(rest: &mut Vec<[f64; 2]>, state: [f64; 3], best: &mut [f64; 2]) {
         let [maps_end, end, total] = state;
         if rest.is_empty() {
@@ -41,7 +43,8 @@ pub(crate) fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
 }
 
 /// Returns all orders of `n` things, lexicographically.
-pub(crate) fn orders(n: usize) -> Vec<Vec<usize>> {
+#[must_use]
+pub fn orders(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
         let longer = |order: &Vec<usize>| {
