@@ -1,4 +1,5 @@
-//! Exit codes of the program, one meaning each, documented in `docs/book/reference.md`; and those of errors, with a hint of what to do next.
+//! Exit codes of the program, one meaning each, documented in `docs/book/reference.md`; and those of errors, with a hint
+//! of what to do next.
 
 use std::error::Error;
 use std::io;
@@ -57,10 +58,14 @@ pub trait ExitsWith: Error {
     where
         Self: Sized + 'static,
     {
-        match has_cause(self, is_out_of_room) {
-            true => Exit::hinted(RESOURCES, "free some space there, or name other directories"),
-            false => Exit::with(ENVIRONMENT),
-        }
+        exit_of_environment(self)
+    }
+}
+
+fn exit_of_environment(error: &(dyn Error + 'static)) -> Exit {
+    match has_cause(error, is_out_of_room) {
+        true => Exit::hinted(RESOURCES, "free some space there, or name other directories"),
+        false => Exit::with(ENVIRONMENT),
     }
 }
 
@@ -81,10 +86,7 @@ pub fn exit_without_threads(error: &(dyn Error + 'static)) -> Exit {
             "raise the limit of processes (ulimit -u, pids.max), or use fewer slots",
         );
     }
-    match has_cause(error, is_out_of_room) {
-        true => Exit::hinted(RESOURCES, "free some space there, or name other directories"),
-        false => Exit::with(ENVIRONMENT),
-    }
+    exit_of_environment(error)
 }
 
 /// True if the error or one of its causes is such an error of the system.

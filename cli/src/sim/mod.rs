@@ -63,7 +63,7 @@ Examples:
   gristmill lab sim --policy fifo,k-lps:k=100,max-srpt \\
       --workload overlap:load=0.9,jobs=100000 --seeds 5
   gristmill lab sim --model slotted --policy fifo,fair,asrpt --preemptive \\
-      --workload asrpt:setting=exp-large --bound
+      --workload mix --bound
   gristmill lab sim --model cluster --workers 100 --slots 2 --policy fifo,fair \\
       --workload day.tsv --scale-bytes 0.01 --jobs 500 --csv day.csv
   gristmill lab sim --list";
