@@ -294,14 +294,14 @@ impl MasterState {
         let live = |job: &&JobId| self.jobs.get(**job).is_some_and(|job| !job.state.ended());
         let mut concerned: BTreeSet<JobId> = gone.jobs_known.iter().filter(live).copied().collect();
         concerned.extend(gone.running.keys().map(|attempt| attempt.task.job));
-        for job in concerned {
+        for &job in &concerned {
             let held = self.core.outputs_at(job, worker);
             if let Some(entry) = self.jobs.get_mut(job) {
                 loss.report(now, (job, entry), &gone, held);
             }
         }
         if loss.out_of_memory {
-            self.ran_out_of_memory(&gone, &loss);
+            self.ran_out_of_memory(&gone, &loss, &concerned);
         }
         for job in self.jobs.entries.values_mut() {
             job.handed_over.lose(worker);
@@ -310,13 +310,18 @@ impl MasterState {
         self.fleet.learn_network(&mut self.events);
     }
 
-    /// Enters that memory ran out on a worker. The attempts that ran there run alone from now on. If only one task ran,
-    /// its job is kept apart from other jobs near the memory limit, and fails before it has taken down all workers.
-    fn ran_out_of_memory(&mut self, gone: &WorkerEntry, loss: &Loss) {
+    /// Enters that memory ran out on a worker, which knew the jobs `concerned`. The attempts that ran there run alone
+    /// from now on. If only one task ran, its job is kept apart from other jobs near the memory limit, and fails before
+    /// it has taken down all workers. So does the only job of a worker that ran none: its outputs took the memory.
+    fn ran_out_of_memory(&mut self, gone: &WorkerEntry, loss: &Loss, concerned: &BTreeSet<JobId>) {
         let attempts = loss.awake(gone);
         self.events.push(Event::MemoryRanOut { attempts: attempts.clone() });
-        let [attempt] = attempts[..] else { return };
-        let job = attempt.task.job;
+        let only_job = concerned.first().filter(|_| concerned.len() == 1);
+        let job = match (&attempts[..], only_job) {
+            ([attempt], _) => attempt.task.job,
+            ([], Some(&job)) => job,
+            _ => return,
+        };
         let entry = self.jobs.get_mut(job).filter(|entry| !entry.state.ended());
         if entry.is_some_and(|entry| loss.count_memory_death(entry)) {
             self.events.push(Event::JobFailed { job, cause: External::LimitPassed });

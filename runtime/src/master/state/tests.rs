@@ -1069,13 +1069,8 @@ fn long_word_about_a_failure_is_clipped() {
     assert!(incidents.iter().all(|incident| incident.len() < 10_000));
 }
 
-#[test]
-fn what_ran_where_memory_ran_out_is_launched_again_to_run_alone() {
-    let mut scene = Scene::new(&[]);
-    let first = scene.join();
-    let job = scene.submit(|_| {}).unwrap();
-    let attempt = TaskId::map(job, 0).attempt(0);
-    let end = WorkerEnded {
+fn ended_for_memory(begun: Vec<AttemptId>) -> WorkerEnded {
+    WorkerEnded {
         pid: 1,
         host: String::new(),
         key: String::new(),
@@ -1083,10 +1078,34 @@ fn what_ran_where_memory_ran_out_is_launched_again_to_run_alone() {
         out_of_memory: true,
         code: None,
         last_words: String::new(),
-        begun: vec![attempt],
+        begun,
         culprit: None,
-    };
-    scene.state.lost(scene.now, first, Some(&end));
+    }
+}
+
+#[test]
+fn job_whose_outputs_alone_take_the_memory_of_three_workers_fails() {
+    let mut scene = Scene::new(&[]);
+    let job = scene.submit(|_| {}).unwrap();
+    for lost in 1..=3 {
+        let worker = scene.join();
+        scene.settle();
+        scene.map_done(worker, TaskId::map(job, 0).attempt(lost - 1));
+        let ended = |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap().state.ended();
+        assert!(!ended(&scene), "before loss {lost}");
+        scene.state.lost(scene.now, worker, Some(&ended_for_memory(Vec::new())));
+        scene.settle();
+        assert_eq!(ended(&scene), lost == 3, "after loss {lost}");
+    }
+}
+
+#[test]
+fn what_ran_where_memory_ran_out_is_launched_again_to_run_alone() {
+    let mut scene = Scene::new(&[]);
+    let first = scene.join();
+    let job = scene.submit(|_| {}).unwrap();
+    let attempt = TaskId::map(job, 0).attempt(0);
+    scene.state.lost(scene.now, first, Some(&ended_for_memory(vec![attempt])));
     scene.settle();
     let second = scene.join_saying(Scene::hello(1));
     let alone = scene.said(second).into_iter().find_map(|frame| match frame {
