@@ -198,7 +198,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
     steps = browser.until("its critical path", "[...document.querySelectorAll('#path-bars li')].map((step) => step.innerText)")
     assert any("reduce-" in step and " on worker-" in step for step in steps) and steps[-1].startswith("the output is published"), steps
     browser.run("document.querySelector('#tasks-table details').open = true")
-    browser.until("all that is told of a task", "document.querySelector('#tasks-table details ul').innerText.includes(\"after the job's arrival\")")
+    browser.until("the details of a task", "document.querySelector('#tasks-table details ul').innerText.includes(\"after the job's arrival\")")
     if pictures:
         browser.picture(pictures / "job.png")
     browser.run("location.hash = '#job-1'")

@@ -239,7 +239,7 @@ def check_keys(browser: Browser) -> list:
         found.append("what keys chose is not shown")
     browser.run("document.activeElement.blur()")
     trouble = browser.run("const line = document.getElementById('trouble'); return line.hidden ? '' : line.textContent")
-    return found + ([] if "a made-up disk is full" in trouble and "a made-up panic" in trouble else [f"trouble is told as {trouble!r}"])
+    return found + ([] if "a made-up disk is full" in trouble and "a made-up panic" in trouble else [f"trouble is shown as {trouble!r}"])
 
 
 def self_test(browser: Browser):

@@ -63,7 +63,7 @@ impl std::fmt::Display for Digest {
         let Self { parts, lines, bytes, multiset, sum, key_sequence, content, wrong } = self;
         write!(
             out,
-            "{parts} part(s), {lines} lines, {bytes} bytes, multiset {multiset:016x}, sum {sum}, \
+            "{parts} parts, {lines} lines, {bytes} bytes, multiset {multiset:016x}, sum {sum}, \
              keys {key_sequence:016x}, content {content:016x}, {wrong} wrong"
         )
     }

@@ -295,7 +295,7 @@ mod tests {
         sweep(place.path());
         assert!(empty.exists(), "another program may have made it a moment ago, to use it");
         assert!(unnamed.exists() && full.exists());
-        assert!(!old.exists() && !old_unnamed.exists(), "whoever made or removed them has died over that");
+        assert!(!old.exists() && !old_unnamed.exists(), "the process that made or removed them has died");
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
         assert!(own.exists() && orphaned.join("worker-1-7/run-0.spill").exists());
         drop(child);
         sweep(place.path());
-        assert!(!orphaned.exists(), "nobody holds it any more");
+        assert!(!orphaned.exists(), "no process holds it any more");
         // Without its lock, the living process itself is proof.
         drop(held);
         sweep(place.path());

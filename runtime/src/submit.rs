@@ -502,6 +502,6 @@ mod tests {
         let gate = ClaimGate::default();
         assert!(matches!(gate.pass(|| Err::<(), _>(SubmitError::Panicked)), Err(SubmitError::Panicked)));
         gate.pass(|| Ok(())).unwrap();
-        assert!(!gate.give_up(), "whoever has claimed is waited for");
+        assert!(!gate.give_up(), "the owner of the claim is waited for");
     }
 }

@@ -171,7 +171,7 @@ fn decision(policy: &str) -> (f64, f64) {
         if wake.take_if(|wake: &mut Time| wake.0 <= now).is_some() {
             facts.push(Event::Tick);
         }
-        assert!(!facts.is_empty() || wake.is_some(), "nobody gets anything");
+        assert!(!facts.is_empty() || wake.is_some(), "no job gets a slot");
         let start = Instant::now();
         core.handle(Time(now), &facts, &mut commands);
         times.push(start.elapsed().as_nanos() as f64);

@@ -21,7 +21,7 @@ pub fn use_huge_pages<T>(buffer: &Vec<T>) {
     // Otherwise it would be copied, and take twice the memory meanwhile.
     let start = buffer.as_ptr() as usize / PAGE_BYTES * PAGE_BYTES;
     let end = (buffer.as_ptr() as usize + bytes).next_multiple_of(PAGE_BYTES);
-    #[allow(unsafe_code, reason = "the kernel is told about memory that is ours, and changes no byte of it")]
+    #[allow(unsafe_code, reason = "the advice concerns memory of this process, and changes no byte of it")]
     // SAFETY: each page of the range contains a byte of the allocation of `buffer`, so it is mapped. This advice does
     // not change contents, regardless of other data in the first and the last page.
     let advised = unsafe {

@@ -274,7 +274,7 @@ fn main() {
             }
         }
     }
-    println!("\nbest rival in so many settings:");
+    println!("\nbest rival, by number of settings:");
     for (name, wins) in given.rivals.iter().zip(wins).filter(|(_, wins)| 0 < *wins) {
         println!("{name:24} {wins}");
     }

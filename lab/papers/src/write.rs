@@ -119,10 +119,10 @@ impl Run {
     }
 
     fn title(&self) -> String {
-        let anew = if self.real { "on real execution" } else { "run anew" };
+        let way = if self.real { "on real execution" } else { "run again" };
         match self.papers.as_slice() {
-            [paper] => format!("The {} paper, {anew}", paper.name),
-            papers => format!("{} papers on scheduling, {anew}", in_words(papers.len())),
+            [paper] => format!("The {} paper, {way}", paper.name),
+            papers => format!("{} papers on scheduling, {way}", in_words(papers.len())),
         }
     }
 

@@ -86,7 +86,7 @@ pub enum CompareError {
         workers: u32,
     },
     /// The given master runs other jobs.
-    #[error("the master has {jobs} job(s) that have not ended; a comparison needs the cluster for itself")]
+    #[error("the master has jobs that have not ended ({jobs}); a comparison needs the cluster for itself")]
     Busy {
         /// Number of these jobs.
         jobs: u32,

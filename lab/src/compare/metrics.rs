@@ -143,6 +143,6 @@ mod tests {
         // A map from 1 to 6 s and a reduce from 7 to 10 s, each in one of two slots of its kind.
         assert!((found[&Metric::MapUse] - 25.0).abs() < 1e-9, "{}", found[&Metric::MapUse]);
         assert!((found[&Metric::ReduceUse] - 15.0).abs() < 1e-9, "{}", found[&Metric::ReduceUse]);
-        assert!(!found.contains_key(&Metric::Slowdown), "nobody knows what it takes alone");
+        assert!(!found.contains_key(&Metric::Slowdown), "its time alone is not known");
     }
 }

@@ -144,7 +144,7 @@ impl Comparison {
         let seen: Vec<String> = seen.map(u32::to_string).collect();
         (!seen.is_empty()).then(|| {
             format!(
-                "verdicts were shown with {} repetitions before {} were asked for: whoever goes on until something shows \
+                "verdicts were shown with {} repetitions before {} were asked for: a series that goes on until something shows \
                  finds it in equal policies too, on more than {:.0} % of such pages",
                 seen.join(" and "),
                 self.repetitions,
@@ -197,7 +197,7 @@ fn disturbed(summary: &Summary) -> Option<String> {
     let runs = wasted.iter().filter(|&&count| 0.0 < count).count();
     (0 < runs).then(|| {
         format!(
-            "disturbed: under {} {} attempt(s) failed or were lost, or maps ran again, in {runs} of {} run(s)",
+            "disturbed: under {} attempts failed or were lost, or maps ran again ({} times, in {runs} of {} runs)",
             summary.contender.name,
             wasted.iter().sum::<f64>(),
             wasted.len()
@@ -268,7 +268,9 @@ mod tests {
         let words = comparison(runs).reservations();
         assert_eq!(
             words,
-            ["disturbed: under fifo 3 attempt(s) failed or were lost, or maps ran again, in 1 of 2 run(s)"]
+            [
+                "disturbed: under fifo attempts failed or were lost, or maps ran again (3 times, in 1 of 2 runs)"
+            ]
         );
     }
 

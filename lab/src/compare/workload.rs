@@ -155,7 +155,7 @@ pub enum DrawError {
         jobs: usize,
     },
     /// The number of times differs from the number of jobs.
-    #[error("the workload has {jobs} job(s), but {times} time(s) of arrival")]
+    #[error("the numbers of jobs ({jobs}) and of arrival times ({times}) of the workload differ")]
     Times {
         /// Number of jobs.
         jobs: usize,

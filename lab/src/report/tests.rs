@@ -168,7 +168,7 @@ pub(crate) fn paper() -> Paper {
     };
     Paper {
         name: "demo",
-        title: "A Paper <Made Up> for Tests. A. Nobody & B. Noone, 1999",
+        title: "A Paper <Made Up> for Tests. A. Author & B. Writer, 1999",
         about: vec!["It shows every kind of block.".to_owned()],
         sections: vec![
             section("figure-5", "Figure 5: response against load", vec![Block::Chart(lines())]),

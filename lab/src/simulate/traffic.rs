@@ -139,6 +139,6 @@ mod tests {
         traffic.announced(Time(5), map(3), three, two);
         traffic.dropped(|_, to, _| to == two);
         traffic.pass(Span::whole_seconds(9));
-        assert_eq!(traffic.carried(), Some(100.0), "what was dropped keeps nobody busy");
+        assert_eq!(traffic.carried(), Some(100.0), "dropped transfers keep no link busy");
     }
 }

@@ -178,7 +178,7 @@ fn what_it_did(master: &Endpoint, error: &HttpError) -> String {
             "could not be reached"
         }
         HttpError::PinMismatch { .. } => {
-            "has another key than the join line says: it is another master, or one whose state folder was made anew"
+            "has another key than the join line says: it is another master, or one whose state directory was created again"
         }
         HttpError::Tls { .. } => "was reached, but speaks no TLS",
         HttpError::Unauthorized { .. } => "was reached, but does not know the join line's token",

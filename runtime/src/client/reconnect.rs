@@ -155,7 +155,7 @@ mod tests {
             let peer = "127.0.0.1".to_owned();
             let lost =
                 client.failed(HttpError::Connect { peer, source: std::io::ErrorKind::BrokenPipe.into() });
-            assert!(client.find_again(job, lost, &again).await.is_err(), "nobody is there");
+            assert!(client.find_again(job, lost, &again).await.is_err(), "no master is there");
         }
         let said = SAID.lock().unwrap();
         let [before, after] = said.as_slice() else { panic!("{said:?}") };

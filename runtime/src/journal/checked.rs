@@ -262,7 +262,7 @@ mod tests {
             let mut changed = whole.clone();
             changed[at] ^= 0x01;
             let Err(CheckedReadError::Damaged { offset, .. }) = read(&changed) else {
-                panic!("byte {at} was changed, and nobody noticed")
+                panic!("byte {at} was changed, and it was not noticed")
             };
             assert_eq!(offset as usize / line, at / line, "byte {at}");
         }

@@ -447,7 +447,7 @@ mod tests {
             "{:?}",
             register.gap()
         );
-        assert_eq!(register.past_jobs().len(), 2, "only so many are remembered");
+        assert_eq!(register.past_jobs().len(), 2, "only two are remembered");
         assert_eq!(register.past(second).unwrap().state, JobState::Succeeded);
         assert_eq!(register.past(third).unwrap().failure.as_ref().unwrap().code, FailureCode::MasterLost);
         assert!(register.was_given_out(first) && register.past(first).is_none());

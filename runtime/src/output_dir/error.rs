@@ -116,7 +116,7 @@ pub enum OutputError {
     NoConditions { url: String },
     /// Another writer has finished its output there first.
     #[error(
-        "somebody else has written {url}/_SUCCESS since this job has claimed that prefix; what this job has uploaded is deleted"
+        "another writer has written {url}/_SUCCESS since this job has claimed that prefix; what this job has uploaded is deleted"
     )]
     OtherWriter { url: String },
     /// An uploaded part differs from the report of the attempt that uploaded it.

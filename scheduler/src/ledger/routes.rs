@@ -249,7 +249,7 @@ mod tests {
         let over = at(10) + limits.cut_for;
         assert_eq!(aside(&routes, over), []);
         assert!(routes.read(W[1], W[2], over));
-        assert_eq!(routes.next_try(at(10)), None, "it begins anew");
+        assert_eq!(routes.next_try(at(10)), None, "it starts again");
     }
 
     #[test]

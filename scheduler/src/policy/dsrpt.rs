@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     summary: "the virtual SRPT with every reduce one slot later; preemptive",
     parameters: &[Parameter { name: "slot", default: "1s", meaning: "length of a slot" }],
     only_simulated: Some(
-        "it deals all machines anew in every slot, and running maps cannot be suspended; `asrpt` is never worse",
+        "it assigns all machines again in every slot, and running maps cannot be suspended; `asrpt` is never worse",
     ),
     make: |arguments| Ok(Box::new(Dsrpt::new(SlotLength::take(arguments)?))),
 }];

@@ -57,7 +57,7 @@ impl fmt::Display for SimError {
                 write!(f, "`{name}` is {value}, which is not {wanted}")
             }
             SimError::Stuck { at, jobs } => {
-                write!(f, "at {at} s {jobs} jobs wait and the policy gives nobody anything")
+                write!(f, "at {at} s {jobs} jobs wait and the policy starts none of their tasks")
             }
             SimError::Overflow { at, jobs } => {
                 write!(f, "at {at} s more than {jobs} jobs wait: the load is more than the policy can carry")

@@ -39,7 +39,7 @@ impl fmt::Display for LineError {
             LineError::Field { field, value, wanted } => {
                 write!(f, "`{field}` is `{value}`, which is not {wanted}")
             }
-            LineError::Cells { found, wanted } => write!(f, "it has {found} cell(s), not {wanted}"),
+            LineError::Cells { found, wanted } => write!(f, "the number of cells is {found}, not {wanted}"),
             LineError::Quote => f.write_str("a quote is not closed, or is not the end of its cell"),
             LineError::Json { words } => write!(f, "it is no job: {words}"),
             LineError::NoTasks => f.write_str("none of the job's tasks succeeded"),

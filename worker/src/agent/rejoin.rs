@@ -116,7 +116,7 @@ impl MasterDoor {
             match self.try_once(hello).await {
                 Tried::Welcome(back) => return Some(back),
                 Tried::Never(reason) => {
-                    tracing::warn!(master = %self.master, reason, "not taken back; beginning anew");
+                    tracing::warn!(master = %self.master, reason, "not taken back; joining as a new worker");
                     return None;
                 }
                 Tried::Later => tokio::time::sleep(pause).await,

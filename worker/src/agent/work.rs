@@ -250,7 +250,7 @@ mod tests {
         assert_eq!((take(0, 0), take(2, 1)), (None, None), "it is to be alone");
         assert!(back(1));
         assert_eq!((take(0, 0), take(2, 1)), (Some(last), Some(reduce)));
-        assert!(!back(0), "nobody has waited for that");
+        assert!(!back(0), "nothing has waited for that");
     }
 
     #[test]

@@ -137,7 +137,10 @@ impl std::fmt::Debug for MappedFile {
     }
 }
 
-#[allow(unsafe_code, reason = "memmap2 cannot know that nobody cuts the file short; see the module's text")]
+#[allow(
+    unsafe_code,
+    reason = "memmap2 cannot know that no process truncates the file; see the module's text"
+)]
 fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the map is read-only and lives as long as its slices. Another program may change the file:
     // bytes then change under a reader, which treats them as plain data of any value, and the stamp shows

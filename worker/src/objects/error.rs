@@ -71,18 +71,18 @@ pub enum ObjectFailure {
     Missing,
     /// The object has changed.
     #[error(
-        "it was changed since it was listed: its ETag, time or size is another; let nobody write there while the job runs, and \
+        "it was changed since it was listed: its ETag, time or size is another; do not write there while the job runs, and \
          run it again"
     )]
     Changed,
     /// A listed object does not exist any more, or not under its listed name.
     #[error(
         "it was listed, and there is none by that name: it was deleted since, or its key begins or ends with `/`, by which none \
-         can be asked for; rename it, or let nobody write there while the job runs, and run it again"
+         can be asked for; rename it, or do not write there while the job runs, and run it again"
     )]
     Gone,
     /// The condition of a request was not met.
-    #[error("somebody else was there first")]
+    #[error("another writer was first")]
     Condition,
     /// The output is not complete.
     #[error(

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 pub use url::{ObjectUrl, Scheme, is_url};
 
-/// Opens the bucket of a URL. Asks nobody whether it exists.
+/// Opens the bucket of a URL, without a check that it exists.
 pub type OpenBucket = fn(&ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError>;
 
 static OPEN: OnceLock<OpenBucket> = OnceLock::new();
@@ -29,7 +29,7 @@ pub(crate) fn are_plugged_in() -> bool {
     OPEN.get().is_some()
 }
 
-/// Opens the bucket of a URL. Asks nobody whether it exists.
+/// Opens the bucket of a URL, without a check that it exists.
 ///
 /// # Errors
 /// Settings or credentials that cannot be used, and a program without stores.
@@ -41,7 +41,7 @@ pub fn open(url: &ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError> {
 /// A bucket, container, or one file of a web server. All calls block.
 ///
 /// Conditions are those of the store: an object is created if there is none of that name, or replaced if it still is of a
-/// version, in one request, so of two writers one is told that it was too late.
+/// version, in one request, so of two writers one gets an error.
 pub trait ObjectBucket: std::fmt::Debug + Send + Sync {
     /// All objects whose keys begin with `prefix`, in the order of keys. Those that the store lists without an `ETag` have
     /// none.
@@ -50,7 +50,7 @@ pub trait ObjectBucket: std::fmt::Debug + Send + Sync {
     /// More than [`OBJECTS_MAX`], and what the store says.
     fn list(&self, prefix: &str) -> Result<Vec<Object>, ObjectError>;
 
-    /// What an object looks like.
+    /// Properties of an object.
     ///
     /// # Errors
     /// [`ObjectFailure::Missing`], and what the store says. One of a web server has to be sent in ranges.
@@ -91,7 +91,7 @@ pub trait ObjectBucket: std::fmt::Debug + Send + Sync {
     /// The first that could not be deleted; others may be gone.
     fn delete(&self, keys: &[String]) -> Result<(), ObjectError>;
 
-    /// Uploads a file, of which the bytes and their CRC-32C are known, to a key that nobody else writes.
+    /// Uploads a file, of which the bytes and their CRC-32C are known, to a key without another writer.
     ///
     /// # Errors
     /// A file that is not what it should be, and what the store says. Nothing is there then.

@@ -26,7 +26,7 @@ pub enum RowSeparator {
 pub struct OutputColumn {
     /// Unlike those of the others.
     pub name: String,
-    /// What it holds.
+    /// Content.
     pub kind: ColumnKind,
 }
 
@@ -75,7 +75,7 @@ pub struct NoRow {
     pub line: u64,
     /// Of the part's file.
     pub kind: TableKind,
-    /// What is wrong with it.
+    /// Reason.
     pub why: String,
 }
 

@@ -458,7 +458,7 @@ mod tests {
         assert_eq!(store.homes(), [(JOB, 1, 1)]);
         drop(store.unhome(JOB, 1));
         store.home(JOB, 1);
-        assert_eq!(store.homes(), [(JOB, 1, 0)], "begun anew");
+        assert_eq!(store.homes(), [(JOB, 1, 0)], "started again");
     }
 
     #[test]

@@ -29,7 +29,7 @@ const PAGES_MAX: usize = 4096;
 /// Open buckets, by URL without key.
 static BUCKETS: Mutex<BTreeMap<String, Arc<StoreBucket>>> = Mutex::new(BTreeMap::new());
 
-/// Opens the bucket of a URL. Asks nobody whether it exists.
+/// Opens the bucket of a URL, without a check that it exists.
 pub(crate) fn open(url: &ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError> {
     let root = if url.scheme().is_web() { url.clone() } else { url.with_key("") };
     let name = root.to_string();

@@ -160,7 +160,7 @@ fn writer_that_is_too_late_is_told_and_takes_nothing_away_from_the_other() {
     }
     sandbox.go_on("store.checked");
     let finished = late.finish().expect_code(7);
-    finished.expect_words(&["somebody else has written s3://data/out/_SUCCESS", "is deleted"]);
+    finished.expect_words(&["another writer has written s3://data/out/_SUCCESS", "is deleted"]);
     sandbox.assert_nothing_left();
     assert_whole_and_alone(&server, "out", b"z\t1\n");
 }
@@ -266,7 +266,7 @@ fn writer_whose_claim_a_person_has_deleted_leaves_what_the_next_one_has_there() 
     let missing: Vec<String> = before.into_iter().filter(|key| !server.keys("out").contains(key)).collect();
     assert_eq!(missing, [""; 0], "the parts of the next one");
     next.go_on("store.checked");
-    running.remove(0).finish().expect_code(7).expect_words(&["somebody else has written"]);
+    running.remove(0).finish().expect_code(7).expect_words(&["another writer has written"]);
     next.assert_nothing_left();
     let there = whole(&server, "out");
     assert!(sorted(&there) == EXPECTED);

@@ -137,7 +137,7 @@ impl RealContext<'_> {
         let comparison = (self.carry_out)(workload, &options, &mut told).map_err(|error| {
             let folder = options.folder.display();
             anyhow::Error::new(error).context(format!(
-                "the experiment `{name}` failed; its runs are in {folder}, and are begun anew without that folder"
+                "the experiment `{name}` failed; its runs are in {folder}, and start again without that directory"
             ))
         })?;
         if comparison.interrupted {

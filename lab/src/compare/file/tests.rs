@@ -100,7 +100,7 @@ fn values_that_make_no_sense_are_refused_with_their_line() {
         ("kind = \"poisson\"", "poisson needs `mean-interval`"),
         ("kind = \"poisson\"\nmean-interval = \"250\"", "is not a time above 0 with its unit"),
         ("kind = \"times\"\ntimes = [\"2s\", \"1s\"]", "a list that never falls"),
-        ("kind = \"times\"\ntimes = [\"0s\", \"1s\"]", "1 job(s), but 2 time(s)"),
+        ("kind = \"times\"\ntimes = [\"0s\", \"1s\"]", "jobs (1) and of arrival times (2)"),
         ("times = [\"0s\"]", "`times` the kind times"),
     ] {
         let refused = arrivals(line);

@@ -43,7 +43,7 @@ pub(super) fn read(
     let trace: Trace = read_trace(format, &text, &reading)
         .map_err(|source| FileError::Trace { file: file.clone(), source })?;
     if 0 < trace.skipped {
-        remarks.push(format!("{} line(s) of {file} could not be read and were skipped", trace.skipped));
+        remarks.push(format!("lines of {file} that could not be read and were skipped: {}", trace.skipped));
     }
     let first = trace.jobs.first().map_or(0.0, |job| job.arrival);
     let mut jobs = trace.jobs;

@@ -24,7 +24,7 @@ fn part(paper: &Paper) -> Part<'_> {
 }
 
 fn other() -> Paper {
-    Paper { name: "other", title: "Another One. Nobody, 2000", ..paper() }
+    Paper { name: "other", title: "Another One. Author, 2000", ..paper() }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn work_that_is_told_beforehand_is_what_the_tasks_draw() {
     assert_eq!(work.reduce_seconds, [0, 1].map(|task| job.reduce_work(task).as_secs_f64()));
     assert_eq!(work.shuffle_bytes, 30.0);
     let unread = Synthetic { times: Some("file".into()), ..Synthetic::default() };
-    assert_eq!(unread.work(1), None, "nobody has read the file yet");
+    assert_eq!(unread.work(1), None, "the file has not been read yet");
 }
 
 #[test]

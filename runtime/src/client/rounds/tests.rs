@@ -144,7 +144,7 @@ fn round_that_ended_just_before_a_death_may_be_replaced_and_nothing_else() {
     let directory = TempDir::new().unwrap();
     run(&mut begin(&directory, Earlier::Refuse).unwrap(), "one", &[]);
     let record = begin(&directory, Earlier::Replace).unwrap();
-    assert!(!record.left_unentered(&wanted("one", "{}")), "nobody went on with it");
+    assert!(!record.left_unentered(&wanted("one", "{}")), "no client went on with it");
     let record = begin(&directory, Earlier::Resume).unwrap();
     assert!(record.left_unentered(&wanted("one", "{}")));
     assert!(!record.left_unentered(&WantedRound { job: "other", ..wanted("one", "{}") }));

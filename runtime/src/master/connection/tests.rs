@@ -129,7 +129,7 @@ async fn connection_stays_until_the_worker_has_heard_the_last_word_or_its_time_i
             let mut heard = Vec::new();
             worker.read_to_end(&mut heard).await.unwrap();
             assert!(heard == last_word, "it heard {heard:?}");
-            assert!(!attended.is_finished(), "nobody waited for it");
+            assert!(!attended.is_finished(), "the request did not wait for it");
             drop(worker);
         }
         attended.await.unwrap();
@@ -154,7 +154,7 @@ async fn connection_stays_until_the_worker_closes_its_end_though_the_last_word_w
         let attempt = AttemptId { task: TaskId::map(JobId(1), 0), epoch: 0 };
         write_frame(&mut worker, &WorkerFrame::CommitRequest { attempt }).await.unwrap();
     }
-    assert!(!attended.is_finished(), "nobody waited for it");
+    assert!(!attended.is_finished(), "the request did not wait for it");
     drop(worker);
     attended.await.unwrap();
 }

@@ -630,7 +630,7 @@ function drawBars({ pen, side, from, until, x, inks }, kind, bars, y) {
   }
 }
 
-/** When it ended: what is told no more of when its job ends, ended with it. */
+/** End of an attempt; without an end of its own, that of its job. */
 const stopped = (attempt) => attempt.ended || model.jobs.get(attempt.job)?.ended_ns || 0;
 const begin = (attempt) => attempt.started || attempt.launched;
 
@@ -854,7 +854,7 @@ function list(target, sentences) {
   target.replaceChildren(...sentences.map((sentence) => element("li", {}, sentence)));
 }
 
-/** What is told of one job only when it is looked at: asked again every two seconds while it is under way. */
+/** Facts of a job that are fetched only while its details are open, every two seconds until it ends. */
 async function traceOf(job) {
   const kept = model.traces.get(job.job);
   if (kept && (kept.asking || kept.final || performance.now() - kept.at < kept.pause)) return kept.value;
@@ -874,7 +874,7 @@ async function traceOf(job) {
   return entry.value;
 }
 
-/** All that is told of a task, below its attempt. */
+/** Details of a task, below its attempt. */
 async function explainTask(event) {
   const task = event.target.dataset?.task, told = event.target.lastElementChild;
   if (!task || !event.target.open || told.childElementCount) return;

@@ -463,7 +463,7 @@ async fn body(handle: &MasterHandle, sent: ShownBody, bytes_max: usize) -> Resul
 async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
     let end: WorkerEnded = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     let unknown = || {
-        let message = "no worker of that process id and host was started by whoever has that key";
+        let message = "no worker of that process id and host was started with that key";
         RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Process, message)
     };
     let key = end.key.parse().map_err(|_| unknown())?;

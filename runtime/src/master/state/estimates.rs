@@ -74,9 +74,7 @@ fn in_words(span: Span, outlook: &core::Outlook) -> DeadlineOutlook {
         }
         Some(true) => format!("a deadline of {seconds:.1} s looks feasible: {needs}"),
         Some(false) => format!("a deadline of {seconds:.1} s does not look feasible: {needs}"),
-        None => format!(
-            "nothing is known of the job's work yet, so nobody can say whether {seconds:.1} s are enough"
-        ),
+        None => format!("nothing is known of the job's work yet, so {seconds:.1} s may or may not be enough"),
     };
     DeadlineOutlook {
         feasible: outlook.feasible,

@@ -257,7 +257,7 @@ fn about_job(facts: &JobFacts<'_>) -> Vec<String> {
     let failed = attempts.failed_user + attempts.failed_other;
     if 0 < failed + attempts.lost + attempts.maps_rerun {
         sentences.push(format!(
-            "of its {} attempts {failed} failed, {} ended with their worker, and {} map(s) ran again",
+            "of its {} attempts {failed} failed, {} ended with their worker, and maps ran again {} times",
             attempts.launched, attempts.lost, attempts.maps_rerun
         ));
     }

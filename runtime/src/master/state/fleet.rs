@@ -22,7 +22,7 @@ pub(super) const HOSTS_KEPT_MAX: usize = 1000;
 pub(crate) struct WorkerEntry {
     pub(super) hello: Hello,
     pub(super) endpoint: Endpoint,
-    #[serde(skip, default = "to_nobody")]
+    #[serde(skip, default = "without_receiver")]
     pub(super) frames: UnboundedSender<Vec<u8>>,
     /// Encoded frames that are sent when this instant has been handled.
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub(crate) struct WorkerEntry {
 }
 
 /// Channel to a worker that is not connected; its frames are dropped.
-pub(super) fn to_nobody() -> UnboundedSender<Vec<u8>> {
+pub(super) fn without_receiver() -> UnboundedSender<Vec<u8>> {
     unbounded_channel().0
 }
 

@@ -3,6 +3,7 @@
 use super::fleet::WorkerEntry;
 use super::job::JobEntry;
 use crate::api::{FailureCode, JobFailure, WorkerEnded};
+use crate::plural::counted;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
@@ -40,7 +41,7 @@ impl<'a> WorkerEnd<'a> {
 impl fmt::Display for WorkerEnd<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WorkerEnd::Left => f.write_str("lost: it took its leave"),
+            WorkerEnd::Left => f.write_str("lost: it left"),
             WorkerEnd::Silent(span) => write!(f, "lost: nothing was heard of it for {:.1} s", span.seconds()),
             WorkerEnd::Closed => f.write_str("lost: its connection closed"),
             WorkerEnd::Process(end) => match (end.signal, end.code) {
@@ -169,9 +170,11 @@ impl Loss {
         entry.incident(
             now,
             &format!(
-                "{worker} (process {} on {}) was {how}; it ran {ran} attempt(s) and held {held} map output(s) of \
-                 this job{next}",
-                gone.hello.pid, gone.hello.host
+                "{worker} (process {} on {}) was {how}; of this job it ran {} and held {}{next}",
+                gone.hello.pid,
+                gone.hello.host,
+                counted(ran as u64, "attempt", "attempts"),
+                counted(held as u64, "map output", "map outputs")
             ),
         );
         entry.touch();

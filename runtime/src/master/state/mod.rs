@@ -235,7 +235,7 @@ impl MasterState {
         let jobs = self.jobs.live_count();
         if 0 < jobs {
             return refuse(format!(
-                "{jobs} job(s) have not ended: what the estimator knows can change only while there are none"
+                "jobs that have not ended: {jobs}; what the estimator knows can change only while there are none"
             ));
         }
         self.settle(now);

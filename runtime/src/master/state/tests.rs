@@ -345,7 +345,7 @@ fn segments_are_counted_once_when_the_backup_of_a_reduce_gathers_them_too() {
     }
     // It takes more than twice as long as the others.
     scene.pass(Span::milliseconds(1_100));
-    let [(second, partition)] = homes_said(&mut scene)[..] else { panic!("nobody gathers it once more") };
+    let [(second, partition)] = homes_said(&mut scene)[..] else { panic!("no worker gathers it once more") };
     assert_eq!(partition, homes[3].1);
     scene.fetched_of(second, workers[0], map(job), partition);
     scene.pass(Span::milliseconds(100));

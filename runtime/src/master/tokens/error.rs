@@ -35,7 +35,7 @@ pub enum TokensError {
     Page { name: String },
     /// The token in the state directory, without which no other token could be created.
     #[error(
-        "{name} is the token of whoever started the master: `gristmill token rotate` makes it and all others new"
+        "{name} is the token of the user who started the master: `gristmill token rotate` makes it and all others new"
     )]
     Own { name: String },
     /// No token of that generation has been created yet.

@@ -97,7 +97,7 @@ pub(super) fn audit_maps(job: &Job, workers: &Workers, findings: &mut Findings) 
                     outputs.entry(worker).or_default().insert(index);
                 }
                 None if job.outputs.empty.get(index) => {
-                    findings.rule(map.lacking == 0, task, "is lacked by nobody, as it is empty");
+                    findings.rule(map.lacking == 0, task, "is lacked by no reduce, as it is empty");
                 }
                 None if !job.map_only() && 0 < map.lacking => {
                     findings.rule(
@@ -146,7 +146,7 @@ fn audit_map_line(job: &Job, index: u32, workers: &Workers, findings: &mut Findi
     findings.rule(stands == waits, task, "stands in line once if it waits, else not");
     if queue.orphans.contains(&index) {
         let nowhere = spec.pinned && places_of(spec, workers).is_empty();
-        findings.rule(nowhere, task, "is pinned to where nobody is, as it is an orphan");
+        findings.rule(nowhere, task, "is pinned to no worker, as it is an orphan");
     }
     if 0 < pinned {
         findings.rule(

@@ -267,7 +267,7 @@ impl Workers {
 
     /// Records that the worker was notified of this job.
     pub(crate) fn mark_informed(&mut self, id: WorkerId, job: JobId) {
-        self.live.get_mut(&id).expect("only live workers are told of jobs").marks.jobs.insert(job);
+        self.live.get_mut(&id).expect("only live workers know jobs").marks.jobs.insert(job);
     }
 
     /// Removes a job that ended from these workers.

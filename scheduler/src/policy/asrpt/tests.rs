@@ -86,7 +86,7 @@ fn slots_held_count_towards_the_virtual_number() {
     table.rows[1].held[Station::Map] = 3.0;
     table.rows[1].can[Station::Map] = 0.0;
     table.tell(0, &[1], Change::Progress);
-    assert!(table.policy.short.is_empty(), "nobody holds less than the virtual run gives");
+    assert!(table.policy.short.is_empty(), "no job holds less than the virtual run gives");
     assert_eq!(table.plan(0, 1).0, [[1, 0], [3, 0]]);
 }
 

@@ -44,7 +44,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
         Parameter {
             name: "stretch",
             default: "4",
-            meaning: "a job is due when it is there so many times as long as it would be under equal sharing",
+            meaning: "a job is due after this many times its time under equal sharing",
         },
         Parameter { name: "reduces", default: "yes", meaning: "whether the work of reduces counts" },
         Parameter { name: "preemptive", default: "yes", meaning: "whether running reduces make way" },

@@ -254,7 +254,7 @@ impl Agent {
     fn returned(&mut self, back: Returned, master: &mut MasterSide) -> Result<(), WorkerExit> {
         let Returned { frames, incoming, written, session } = back;
         if !self.link.resume(frames, session) {
-            tracing::warn!("the master has forgotten what it had confirmed; beginning anew");
+            tracing::warn!("the master has lost what it had confirmed; joining as a new worker");
             return Err(WorkerExit::MasterGone);
         }
         self.written = written;

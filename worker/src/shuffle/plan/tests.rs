@@ -485,7 +485,7 @@ impl Watched {
         assert!((1..=self.limits.maps_per_request_max).contains(&fetch.maps.len()), "{fetch:?}");
         for map in &fetch.maps {
             assert_eq!(map.task.job, fetch.job);
-            assert!(self.owed.contains(&(*map, fetch.from)), "{map} was asked for and nobody wants it");
+            assert!(self.owed.contains(&(*map, fetch.from)), "{map} was asked for and no reduce wants it");
             let twice = |other: &Fetch| other.from == fetch.from && self.plan.wants(other.id, *map);
             assert!(!self.flying.iter().any(twice), "{map} is in two requests");
         }
