@@ -12,14 +12,11 @@ use gristmill_scheduler::workload::{self, Format, Job, Reading};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Maximum number of alternatives left by ties that are printed; `--json` has them all.
-const TIES_SHOWN: usize = 20;
-
 /// Put waiting jobs in order
 ///
 /// Prints the order in which the whole system runs the maps, and then the shuffle, of one job after the
 /// other. Also prints the averages of waiting, execution and flow time (their sum, called makespan of a job
-/// in the paper). `match` and `o-match` report ties that left a choice.
+/// in the paper).
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -84,15 +81,6 @@ fn as_text(jobs: &[Job], ordered: &OrderedJobs) -> String {
     if let Some(optimum) = ordered.optimum {
         text.push_str(&format!("least average flow of any order: {} s\n", number(optimum)));
     }
-    if !ordered.ties.is_empty() {
-        text.push_str("ties left a choice, so other orders follow the algorithm as well:\n");
-    }
-    for tie in ordered.ties.iter().take(TIES_SHOWN) {
-        text.push_str(&format!("  {}\n", tie.words(|index| name_of(jobs, index))));
-    }
-    if TIES_SHOWN < ordered.ties.len() {
-        text.push_str(&format!("  and {} more; --json has all\n", ordered.ties.len() - TIES_SHOWN));
-    }
     text
 }
 
@@ -121,6 +109,5 @@ fn as_json(jobs: &[Job], ordered: &OrderedJobs) -> Value {
             "flow": averages.makespan,
         },
         "optimum_flow": ordered.optimum,
-        "ties": ordered.ties.iter().map(|tie| tie.words(|index| name_of(jobs, index))).collect::<Vec<_>>(),
     })
 }

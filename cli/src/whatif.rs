@@ -13,7 +13,7 @@ use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JobTimes, Metric, RunMetrics};
+use gristmill_scheduler::metrics::{Collector, JobTimes, Metric, RunMetrics};
 use gristmill_scheduler::station::PerStation;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -131,8 +131,7 @@ fn judge(path: &Path, error: SimulateError) -> anyhow::Error {
 }
 
 fn outcome(measured: &Measured, jobs: &[SimulatedJob]) -> RunMetrics {
-    let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
-    let mut collector = Collector::new(settings);
+    let mut collector = Collector::new(PerStation::all(f64::INFINITY));
     let known = measured.jobs.iter().filter(|job| job.succeeded);
     for (job, known) in jobs.iter().zip(known) {
         collector.push(&times(job, known.terms.deadline), PerStation::all(0.0));

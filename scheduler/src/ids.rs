@@ -134,21 +134,14 @@ impl fmt::Display for AttemptId {
 }
 
 /// Error of parsing text that is not an id of the expected kind.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{found}` is not {expected}")]
 pub struct ParseIdError {
     /// Expected kind, with an example.
     pub expected: &'static str,
     /// Given text.
     pub found: String,
 }
-
-impl fmt::Display for ParseIdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not {}", self.found, self.expected)
-    }
-}
-
-impl std::error::Error for ParseIdError {}
 
 /// Parses a number after a prefix: digits only, no sign, no leading zero.
 fn number(text: &str) -> Option<u32> {

@@ -216,17 +216,20 @@ impl Size {
 }
 
 /// Error of a job that the ledger rejects.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
     /// The weight is not a number above zero.
+    #[error("weight {weight} is not a number above zero")]
     Weight {
         /// Given value.
         weight: f64,
     },
     /// `attempts_max` is zero, so no task could ever be tried.
+    #[error("attempts_max 0 leaves no try for any task")]
     NoAttempts,
     /// More than [`SEGMENTS_MAX`] segments.
+    #[error("{maps} maps times {reduces} reduces are more than {} segments", SEGMENTS_MAX)]
     TooManySegments {
         /// Number of maps.
         maps: u64,
@@ -234,6 +237,7 @@ pub enum SpecError {
         reduces: u32,
     },
     /// The exact work has other numbers of tasks.
+    #[error("exact work of {maps} maps and {reduces} reduces does not fit the tasks")]
     Exact {
         /// Number of maps with exact work.
         maps: usize,
@@ -241,29 +245,12 @@ pub enum SpecError {
         reduces: usize,
     },
     /// A map is pinned but names no worker.
+    #[error("map {index} is pinned but names no worker")]
     PinnedNowhere {
         /// Index of the map.
         index: u32,
     },
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SpecError::Weight { weight } => write!(f, "weight {weight} is not a number above zero"),
-            SpecError::NoAttempts => f.write_str("attempts_max 0 leaves no try for any task"),
-            SpecError::TooManySegments { maps, reduces } => {
-                write!(f, "{maps} maps times {reduces} reduces are more than {SEGMENTS_MAX} segments")
-            }
-            SpecError::Exact { maps, reduces } => {
-                write!(f, "exact work of {maps} maps and {reduces} reduces does not fit the tasks")
-            }
-            SpecError::PinnedNowhere { index } => write!(f, "map {index} is pinned but names no worker"),
-        }
-    }
-}
-
-impl std::error::Error for SpecError {}
 
 #[cfg(test)]
 mod tests {

@@ -90,16 +90,9 @@ impl Span {
 }
 
 /// Error of parsing a text that is not a span.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("not a length of time such as 1s, 0.5s, 100ms or 10us")]
 pub struct SpanError;
-
-impl fmt::Display for SpanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a length of time such as 1s, 0.5s, 100ms or 10us")
-    }
-}
-
-impl std::error::Error for SpanError {}
 
 impl FromStr for Span {
     type Err = SpanError;

@@ -5,7 +5,7 @@ use super::model::SimulatedSystem;
 use super::{PolicyRuns, SimCommand};
 use crate::text_table::aligned;
 use gristmill_lab::report::number;
-use gristmill_scheduler::metrics::{Bucket, EXACT_MAX, Interval, JOB_COLUMNS, Metric, SKETCH_ERROR, Sketch};
+use gristmill_scheduler::metrics::{EXACT_MAX, Interval, JOB_COLUMNS, Metric, SKETCH_ERROR, Sketch};
 use gristmill_scheduler::station::PerStation;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -107,13 +107,6 @@ fn policy_json(runs: &PolicyRuns, seeds: &[u64]) -> Value {
             json!({"seed": seed, "values": values})
         })
         .collect();
-    let buckets: Vec<Value> = slowdowns(runs)
-        .into_iter()
-        .map(|bucket| {
-            let to = bucket.to.is_finite().then_some(bucket.to);
-            json!({"from": bucket.from, "to": to, "jobs": bucket.jobs, "mean": bucket.mean})
-        })
-        .collect();
     let flow = flow_times(runs);
     let quantiles: Vec<Value> =
         (1..=100).map(|percent| json!([percent, flow.quantile(f64::from(percent) / 100.0)])).collect();
@@ -122,7 +115,6 @@ fn policy_json(runs: &PolicyRuns, seeds: &[u64]) -> Value {
         "metrics": means,
         "runs": by_seed,
         "flow_percentiles": quantiles,
-        "slowdown_by_size": buckets,
     })
 }
 
@@ -133,17 +125,4 @@ fn flow_times(runs: &PolicyRuns) -> Sketch {
         all.merge(&outcome.flow);
     }
     all
-}
-
-/// Slowdown by size over all seeds together.
-fn slowdowns(runs: &PolicyRuns) -> Vec<Bucket> {
-    let Some(first) = runs.outcomes.first() else { return Vec::new() };
-    let mut buckets = first.slowdown.clone();
-    for (place, bucket) in buckets.iter_mut().enumerate() {
-        let of_seeds = || runs.outcomes.iter().map(|outcome| outcome.slowdown[place]);
-        bucket.jobs = of_seeds().map(|bucket| bucket.jobs).sum();
-        let sum: f64 = of_seeds().filter_map(|bucket| Some(bucket.mean? * bucket.jobs as f64)).sum();
-        bucket.mean = (0 < bucket.jobs).then(|| sum / bucket.jobs as f64);
-    }
-    buckets
 }

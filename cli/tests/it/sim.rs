@@ -350,32 +350,6 @@ fn order_puts_jobs_in_order_with_the_averages() {
 }
 
 #[test]
-fn order_by_matching_says_where_ties_left_a_choice_and_nothing_where_none_did() {
-    let sandbox = Sandbox::new();
-    let order = |policy: &str, jobs: &str| {
-        let jobs = sandbox.write("jobs.csv", jobs);
-        let text = sandbox.run_well(["order", "--policy", policy, "--jobs", &jobs]).stdout_text();
-        let json = sandbox.run_well(["order", "--policy", policy, "--jobs", &jobs, "--json"]).json();
-        (text, json["ties"].as_array().unwrap().len())
-    };
-    let tied = "name,map,shuffle\nA,1,3\nB,3,1\nC,1,3\nD,3,1\n";
-    let (text, ties) = order("match", tied);
-    assert!(
-        text.contains("ties left a choice") && text.contains("A, B, C, D could be paired otherwise"),
-        "{text}"
-    );
-    assert_eq!(ties, 2, "partners, and the order of the pairs");
-    let (text, ties) = order("o-match", "name,map,shuffle\nA,40,40\nB,9,8\nC,9,8\nD,9,9\n");
-    assert!(text.contains("D could go beside any of B, C"), "{text}");
-    assert_eq!(ties, 1);
-    for policy in ["match", "o-match", "couple"] {
-        let (text, ties) = order(policy, "name,map,shuffle\nA,1,3\nB,3,1\nC,2,9\nD,9,2\n");
-        assert!(!text.contains("ties"), "{policy}: {text}");
-        assert_eq!(ties, 0, "{policy}");
-    }
-}
-
-#[test]
 fn place_splits_by_m_ep_as_the_reference_does() {
     let sandbox = Sandbox::new();
     let workers = sandbox.write("workers.csv", "count,mu\n20,0.8\n20,1.0\n");

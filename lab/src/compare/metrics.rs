@@ -6,7 +6,7 @@
 use super::bound;
 use super::record::{JobRun, RunRecord, WorkerRecord};
 use super::series::{average, busy_slots, live_jobs, makespan, overcommitted, receiving, share_above};
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JobTimes, Metric};
+use gristmill_scheduler::metrics::{Collector, JobTimes, Metric};
 use gristmill_scheduler::station::PerStation;
 use std::collections::BTreeMap;
 
@@ -86,8 +86,7 @@ impl Measures<'_> {
 #[must_use]
 pub fn metrics(run: &RunRecord, alone: &BTreeMap<usize, f64>) -> BTreeMap<Metric, f64> {
     // The use of slots is measured, and need not be computed from work and capacity.
-    let settings = CollectSettings { capacity: PerStation::all(f64::INFINITY), ..CollectSettings::default() };
-    let mut collector = Collector::new(settings);
+    let mut collector = Collector::new(PerStation::all(f64::INFINITY));
     for job in &run.jobs {
         let times = JobTimes { alone: alone.get(&job.index).copied(), ..job.times() };
         collector.push(&times, PerStation::all(0.0));

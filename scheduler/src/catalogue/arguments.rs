@@ -1,7 +1,6 @@
 //! Parameters of a catalogue name as text, and their errors.
 
-use super::error::list;
-use std::fmt;
+use super::error::listed;
 use std::str::FromStr;
 
 /// Parameters of one call, taken one by one.
@@ -81,18 +80,21 @@ impl<'a> Arguments<'a> {
 }
 
 /// Error of parameters.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum ArgumentError {
     /// A piece is not `name=value`.
+    #[error("`{piece}` is not `parameter=value`")]
     NoValue {
         /// Given text.
         piece: String,
     },
     /// A parameter is given twice.
+    #[error("parameter `{name}` is given twice")]
     Twice { name: String },
     /// The value of a parameter is invalid.
+    #[error("parameter `{name}` is {wanted}, not `{value}`")]
     Value {
         name: &'static str,
         /// Given value.
@@ -101,11 +103,13 @@ pub enum ArgumentError {
         wanted: String,
     },
     /// The combination of values is invalid.
+    #[error("{reason}")]
     Refused {
         /// Reason as text.
         reason: String,
     },
     /// The parameter does not exist.
+    #[error("{}", unknown(.name, .known))]
     Unknown {
         /// Given name.
         name: String,
@@ -114,24 +118,9 @@ pub enum ArgumentError {
     },
 }
 
-impl fmt::Display for ArgumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ArgumentError::NoValue { piece } => write!(f, "`{piece}` is not `parameter=value`"),
-            ArgumentError::Twice { name } => write!(f, "parameter `{name}` is given twice"),
-            ArgumentError::Value { name, value, wanted } => {
-                write!(f, "parameter `{name}` is {wanted}, not `{value}`")
-            }
-            ArgumentError::Refused { reason } => f.write_str(reason),
-            ArgumentError::Unknown { name, known } if known.is_empty() => {
-                write!(f, "it takes no parameters, but was given `{name}`")
-            }
-            ArgumentError::Unknown { name, known } => {
-                write!(f, "it has no parameter `{name}`")?;
-                list(f, "; ", name, known)
-            }
-        }
+fn unknown(name: &str, known: &[&'static str]) -> String {
+    match known.is_empty() {
+        true => format!("it takes no parameters, but was given `{name}`"),
+        false => format!("it has no parameter `{name}`; {}", listed(name, known)),
     }
 }
-
-impl std::error::Error for ArgumentError {}

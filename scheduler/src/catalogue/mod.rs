@@ -7,6 +7,7 @@ mod arguments;
 mod error;
 
 pub use arguments::{ArgumentError, Arguments};
+pub(crate) use error::listed;
 pub use error::{CatalogueError, nearest};
 
 /// Parameter of an entry, as shown in help and errors.
@@ -19,6 +20,9 @@ pub struct Parameter {
     /// Meaning, with the unit.
     pub meaning: &'static str,
 }
+
+/// Constructor of an entry. It takes its parameters out of the arguments; remaining ones are rejected.
+pub type Make<T> = fn(&mut Arguments<'_>) -> Result<Box<T>, ArgumentError>;
 
 /// Entry that can be called by name.
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
@@ -33,19 +37,14 @@ pub struct Entry<T: ?Sized + 'static> {
     pub parameters: &'static [Parameter],
     /// Reason why it cannot run on a live cluster; `None` if it can.
     pub only_simulated: Option<&'static str>,
-    /// Constructor. It takes its parameters out of the arguments; remaining ones are rejected.
-    pub make: fn(&mut Arguments<'_>) -> Result<Box<T>, ArgumentError>,
+    pub make: Make<T>,
 }
 
 impl<T: ?Sized> Entry<T> {
     /// Creates a custom entry without parameters that can run on a live cluster. Other entries set the fields and take
     /// the rest from here.
     #[must_use]
-    pub const fn new(
-        name: &'static str,
-        summary: &'static str,
-        make: fn(&mut Arguments<'_>) -> Result<Box<T>, ArgumentError>,
-    ) -> Self {
+    pub const fn new(name: &'static str, summary: &'static str, make: Make<T>) -> Self {
         Self { name, aliases: &[], paper: "our own", summary, parameters: &[], only_simulated: None, make }
     }
 }

@@ -9,7 +9,7 @@ use crate::job::Locality;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::ledger::{Job, Ledger, Worker, Workers, places, quotas};
 use crate::placement::{Choice, Offer, Placement};
-use crate::plan::{Line, Reason, Share, SlotFloor};
+use crate::plan::{Floor, Line, Reason, Share};
 use crate::station::PerStation;
 use crate::view::{Handle, Station};
 
@@ -120,7 +120,7 @@ impl Executor<'_> {
     }
 }
 
-impl SlotFloor for Executor<'_> {
+impl Floor for Executor<'_> {
     fn unified(&self) -> bool {
         !self.ledger.workers.pooled
     }
@@ -139,13 +139,13 @@ impl SlotFloor for Executor<'_> {
         }
     }
 
-    fn held(&self, job: Handle, station: Station) -> u32 {
+    fn held(&self, job: Handle, station: Station) -> f64 {
         let job = &self.ledger.jobs[&self.job(job)];
-        match station {
+        f64::from(match station {
             Station::Map => job.counts.maps_running,
             Station::Shuffle => 0,
             Station::Reduce => job.counts.reduces[ReduceState::Running as usize],
-        }
+        })
     }
 
     fn start(&mut self, job: Handle, station: Station, line: Option<Line>, grant: Reason) -> bool {

@@ -4,7 +4,7 @@
 use crate::core::Core;
 use crate::ids::JobId;
 use crate::ledger::quotas;
-use crate::plan::{Line, Plan, Reason, Share, SlotFloor};
+use crate::plan::{Floor, Line, Plan, Reason, Share};
 use crate::station::Station;
 use crate::view::{Handle, Row, View};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl<'a> UnlimitedSlots<'a> {
     }
 }
 
-impl SlotFloor for UnlimitedSlots<'_> {
+impl Floor for UnlimitedSlots<'_> {
     fn unified(&self) -> bool {
         self.unified
     }
@@ -102,9 +102,9 @@ impl SlotFloor for UnlimitedSlots<'_> {
         }
     }
 
-    fn held(&self, job: Handle, station: Station) -> u32 {
+    fn held(&self, job: Handle, station: Station) -> f64 {
         let given = self.given.get(&(job, station)).copied().unwrap_or(0);
-        self.rows[job.index()].held[station] as u32 + given
+        self.rows[job.index()].held[station] + f64::from(given)
     }
 
     fn start(&mut self, job: Handle, station: Station, _line: Option<Line>, reason: Reason) -> bool {
@@ -120,8 +120,6 @@ impl SlotFloor for UnlimitedSlots<'_> {
         }
         true
     }
-
-    fn lines(&mut self, _station: Station, _fractions: &[f64]) {}
 
     fn line_open(&self, _station: Station, _line: Line) -> bool {
         true

@@ -7,7 +7,6 @@
 //! error is the mean of `(F(t_(i)) - i / n)^2` over the sorted times.
 
 use crate::queueing::Dtd;
-use std::fmt;
 
 /// Maximum number of times.
 pub(crate) const TIMES_MAX: usize = 100_000_000;
@@ -26,10 +25,11 @@ pub struct Fit {
 }
 
 /// Error of fitting.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
     /// A time is negative or not finite.
+    #[error("time {index} is {value}, which is not a finite time of at least 0 s")]
     Time {
         /// Index of the time, from 0.
         index: usize,
@@ -37,34 +37,18 @@ pub enum FitError {
         value: f64,
     },
     /// Fewer than two different times, so the variation is unknown.
+    #[error("a fit needs two different times; there are {count} times, all the same")]
     Same {
         /// Number of times.
         count: usize,
     },
     /// Too many times.
+    #[error("there are {count} times, more than the limit of {}", TIMES_MAX)]
     Many {
         /// Number of times.
         count: usize,
     },
 }
-
-impl fmt::Display for FitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FitError::Time { index, value } => {
-                write!(f, "time {index} is {value}, which is not a finite time of at least 0 s")
-            }
-            FitError::Same { count } => {
-                write!(f, "a fit needs two different times; there are {count} times, all the same")
-            }
-            FitError::Many { count } => {
-                write!(f, "there are {count} times, more than the limit of {TIMES_MAX}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FitError {}
 
 /// Fits a distribution to these times in seconds. O(n log n).
 ///

@@ -17,13 +17,10 @@ use std::collections::BTreeMap;
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
-    name: "history",
-    aliases: &[],
     paper: "overlap 4.3",
-    summary: "as earlier jobs of the same label, then linear",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(History::new())),
+    ..Entry::new("history", "as earlier jobs of the same label, then linear", |_| {
+        Ok(Box::new(History::new()))
+    })
 };
 
 /// Maximum number of remembered names. A new name replaces the one with the oldest update.

@@ -12,13 +12,8 @@ use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
-    name: "linear",
-    aliases: &[],
     paper: "overlap 4.3",
-    summary: "linear in the bytes that finished maps read",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Linear)),
+    ..Entry::new("linear", "linear in the bytes that finished maps read", |_| Ok(Box::new(Linear)))
 };
 
 /// Estimator by bytes; see the module.

@@ -9,13 +9,9 @@ use crate::estimate::{Estimator, Facts, Sizes};
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
-    name: "oracle",
     aliases: &["exact"],
     paper: "assumed by the ASRPT, overlap and pairs papers",
-    summary: "the exact sizes where they are known, else as linear",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Oracle)),
+    ..Entry::new("oracle", "the exact sizes where they are known, else as linear", |_| Ok(Box::new(Oracle)))
 };
 
 /// Estimator with exact sizes; see the module.

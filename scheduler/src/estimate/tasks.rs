@@ -9,13 +9,10 @@ use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
-    name: "tasks",
-    aliases: &[],
     paper: "deadlines III-B (equation 1)",
-    summary: "counts tasks; they are as long as the mean of those finished",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Tasks)),
+    ..Entry::new("tasks", "counts tasks; they are as long as the mean of those finished", |_| {
+        Ok(Box::new(Tasks))
+    })
 };
 
 /// Assumed seconds of a map before any has finished.

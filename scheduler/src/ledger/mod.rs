@@ -7,11 +7,10 @@
 //! and has the rules that concern several: `events` enters an event, `attempts` launches and releases, `ends` handles
 //! results and failures, `suspensions` and `backups` second slots and second attempts, `detours` cut routes.
 //!
-//! Read `jobs` first, then `outputs` and `attempts`; `audit` holds every invariant in one place.
+//! Read `jobs` first, then `outputs` and `attempts`; `tests::audit` holds every invariant in one place.
 
 pub(crate) mod ahead;
 pub(crate) mod attempts;
-mod audit;
 pub(crate) mod backups;
 mod config;
 mod detours;
@@ -31,12 +30,12 @@ mod routes;
 mod snapshot;
 pub(crate) mod suspensions;
 pub(crate) mod tasks;
+#[cfg(any(test, debug_assertions))]
+pub(crate) mod tests;
 mod worker;
 pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
-pub use audit::Violation;
-pub(crate) use audit::audit;
 pub use backups::BackupLimits;
 pub use config::{CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
 pub(crate) use job_parts::{ReduceQueue, RunChange};
@@ -254,31 +253,5 @@ impl Ledger {
             Some(_) => self.unseen.left.push(job),
             None => self.unseen.arrived.retain(|&other| other != id),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::units::Span;
-
-    #[test]
-    fn the_rate_of_arrivals_is_that_of_the_last_minutes() {
-        let mut arrivals = ArrivalRate::default();
-        arrivals.add(Time::ZERO, 1_000);
-        assert_eq!(arrivals.rate(), None, "one job has no rate");
-        let mut now = Time::ZERO;
-        for _ in 0..1_000 {
-            now = now + Span::whole_seconds(2);
-            arrivals.add(now, 10);
-        }
-        let rate = arrivals.rate().unwrap();
-        assert!((rate - 5.0).abs() < 0.05, "{rate}");
-        for _ in 0..2_000 {
-            now = now + Span::whole_seconds(2);
-            arrivals.add(now, 1);
-        }
-        let rate = arrivals.rate().unwrap();
-        assert!((rate - 0.5).abs() < 0.02, "{rate}");
     }
 }

@@ -4,29 +4,8 @@
 
 use super::outcome::use_of;
 use super::statistics::jain_of_sums;
-use super::{Bucket, JobTimes, Metric, RunMetrics, Sketch};
+use super::{JobTimes, Metric, RunMetrics, Sketch};
 use crate::station::{PerStation, Station};
-
-/// Default boundaries of the job sizes by which slowdown is shown: those of the overlap paper's figure 9, where the
-/// mean size is about 2.
-pub const SLOWDOWN_EDGES: [f64; 7] = [0.25, 1.0, 3.0, 10.0, 19.0, 50.0, 100.0];
-
-/// Reference values for the metrics.
-#[derive(Clone, PartialEq, Debug)]
-pub struct CollectSettings {
-    /// Capacity of each station in units of work per second: slots, and 1 at the shuffle. Infinite if the model lacks
-    /// the station.
-    pub capacity: PerStation<f64>,
-    /// Ascending boundaries between classes of jobs by their time alone, in seconds.
-    pub slowdown_edges: Vec<f64>,
-}
-
-impl Default for CollectSettings {
-    /// Returns the settings of the fluid model: map and shuffle of capacity 1.
-    fn default() -> Self {
-        Self { capacity: PerStation::new(1.0, 1.0, f64::INFINITY), slowdown_edges: SLOWDOWN_EDGES.to_vec() }
-    }
-}
 
 /// Running mean. Plain sums suffice: there are six of them for each of 10^7 jobs, and times all have one sign.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +28,8 @@ impl RunningSum {
 /// Collects ended jobs in any order.
 #[derive(Clone, Debug)]
 pub struct Collector {
-    settings: CollectSettings,
+    /// Units of work per second of each station: slots, and 1 at the shuffle. Infinite if the model lacks the station.
+    capacity: PerStation<f64>,
     flow: Sketch,
     flow_total: f64,
     waiting: RunningSum,
@@ -61,7 +41,6 @@ pub struct Collector {
     slowdown: RunningSum,
     slowdown_squares: f64,
     slowdowns: Sketch,
-    by_size: Vec<RunningSum>,
     work: PerStation<f64>,
     first_arrival: f64,
     last_end: f64,
@@ -71,14 +50,12 @@ impl Collector {
     /// Creates a collector without records.
     ///
     /// # Panics
-    /// If a capacity is not above 0, or the boundaries are not ascending.
+    /// If a capacity is not above 0.
     #[must_use]
-    pub fn new(settings: CollectSettings) -> Self {
-        assert!(settings.capacity.iter().all(|&capacity| 0.0 < capacity), "capacity {:?}", settings.capacity);
-        assert!(settings.slowdown_edges.is_sorted(), "borders {:?}", settings.slowdown_edges);
-        let by_size = vec![RunningSum::default(); settings.slowdown_edges.len() + 1];
+    pub fn new(capacity: PerStation<f64>) -> Self {
+        assert!(capacity.iter().all(|&capacity| 0.0 < capacity), "capacity {capacity:?}");
         Self {
-            settings,
+            capacity,
             flow: Sketch::new(),
             flow_total: 0.0,
             waiting: RunningSum::default(),
@@ -90,7 +67,6 @@ impl Collector {
             slowdown: RunningSum::default(),
             slowdown_squares: 0.0,
             slowdowns: Sketch::new(),
-            by_size,
             work: PerStation::default(),
             first_arrival: f64::INFINITY,
             last_end: 0.0,
@@ -115,19 +91,17 @@ impl Collector {
             self.tardiness.push(tardiness);
             self.tardiness_largest = self.tardiness_largest.max(tardiness);
         }
-        if let (Some(slowdown), Some(alone)) = (times.slowdown(), times.alone) {
+        if let Some(slowdown) = times.slowdown() {
             self.slowdown.push(slowdown);
             self.slowdown_squares += slowdown * slowdown;
             self.slowdowns.push(slowdown);
-            let class = self.settings.slowdown_edges.partition_point(|&edge| edge <= alone);
-            self.by_size[class].push(slowdown);
         }
     }
 
     /// Returns the metrics.
     #[must_use]
     pub fn outcome(&self) -> RunMetrics {
-        let mut out = RunMetrics::new(self.flow.clone(), self.buckets());
+        let mut out = RunMetrics::new(self.flow.clone());
         let jobs = self.flow.count();
         let some = |value: f64| (0 < jobs).then_some(value);
         let span = self.last_end - self.first_arrival;
@@ -154,22 +128,11 @@ impl Collector {
         out.set(Metric::Tardiness, self.tardiness.mean());
         out.set(Metric::TardinessMax, (0 < deadlines).then_some(self.tardiness_largest));
         for station in Station::ALL {
-            let capacity = self.settings.capacity[station];
+            let capacity = self.capacity[station];
             let used = (0.0 < span && capacity.is_finite()).then(|| self.work[station] / capacity / span);
             out.set(use_of(station), used.map(|used| 100.0 * used));
         }
         out
-    }
-
-    fn buckets(&self) -> Vec<Bucket> {
-        let edges = &self.settings.slowdown_edges;
-        let bucket = |(class, sum): (usize, &RunningSum)| Bucket {
-            from: if class == 0 { 0.0 } else { edges[class - 1] },
-            to: edges.get(class).copied().unwrap_or(f64::INFINITY),
-            jobs: sum.count,
-            mean: sum.mean(),
-        };
-        self.by_size.iter().enumerate().map(bucket).collect()
     }
 }
 
@@ -185,8 +148,7 @@ mod tests {
     use super::*;
 
     fn outcome(capacity: [f64; 3], jobs: &[(JobTimes, [f64; 3])]) -> RunMetrics {
-        let settings = CollectSettings { capacity: capacity.into(), slowdown_edges: vec![1.5, 10.0] };
-        let mut collector = Collector::new(settings);
+        let mut collector = Collector::new(capacity.into());
         jobs.iter().for_each(|(times, work)| collector.push(times, (*work).into()));
         collector.outcome()
     }
@@ -230,8 +192,6 @@ mod tests {
             assert_eq!(metric, expected);
             assert!((found - value).abs() < 1e-12, "{metric} is {found}, not {value}");
         }
-        let means: Vec<_> = outcome.slowdown.iter().map(|bucket| (bucket.jobs, bucket.mean)).collect();
-        assert_eq!(means, [(1, Some(6.0)), (1, Some(2.0)), (0, None)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Tables, pages, JSON, `--metrics` and the table in README.md read these declarations. Values are computed by
 //! `collect`, and by the laboratory's `compare::metrics` for metrics of real processes.
 
-use crate::catalogue::nearest;
+use crate::catalogue::listed;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -221,22 +221,17 @@ impl fmt::Display for MetricError {
         let Self { name, system, elsewhere } = self;
         let metrics = Metric::ALL.iter().filter(|metric| metric.is_of(*system));
         let names: Vec<&str> = metrics.map(|metric| metric.name()).collect();
-        match elsewhere {
-            Some(metric) => {
-                let others: Vec<&str> = metric.declaration().systems.iter().map(|one| one.words()).collect();
-                write!(
-                    f,
-                    "metric `{name}` is measured by {}, not by {}; ",
-                    others.join(", "),
-                    system.words()
-                )?;
-            }
-            None => write!(f, "there is no metric `{name}`; ")?,
+        if let Some(metric) = elsewhere {
+            let others: Vec<&str> = metric.declaration().systems.iter().map(|one| one.words()).collect();
+            return write!(
+                f,
+                "metric `{name}` is measured by {}, not by {}; There is {}",
+                others.join(", "),
+                system.words(),
+                names.join(", ")
+            );
         }
-        if let Some(near) = nearest(name, names.iter().copied()).filter(|_| elsewhere.is_none()) {
-            write!(f, "did you mean `{near}`? ")?;
-        }
-        write!(f, "There is {}", names.join(", "))
+        write!(f, "there is no metric `{name}`; {}", listed(name, &names))
     }
 }
 

@@ -9,9 +9,9 @@ mod statistics;
 pub mod student;
 mod times;
 
-pub use collect::{CollectSettings, Collector, SLOWDOWN_EDGES};
+pub use collect::Collector;
 pub use declared::{Better, Declaration, Metric, MetricError, System};
-pub use outcome::{Bucket, RunMetrics};
+pub use outcome::RunMetrics;
 pub use sketch::{EXACT_MAX, SKETCH_ERROR, Sketch};
 pub use statistics::{Interval, Moments, quantile};
 pub use times::{JOB_COLUMNS, JobColumn, JobTimes};

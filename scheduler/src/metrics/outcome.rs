@@ -1,20 +1,7 @@
-//! Result of one run: the values of the applicable metrics, flow times, slowdown by size.
+//! Result of one run: the values of the applicable metrics, flow times.
 
 use super::{Metric, Sketch};
 use crate::station::{PerStation, Station};
-
-/// Slowdown of jobs of similar size.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Bucket {
-    /// Minimum time alone of its jobs, in seconds.
-    pub from: f64,
-    /// Upper bound of their time alone, exclusive; infinite for the last.
-    pub to: f64,
-    /// Number of its jobs.
-    pub jobs: u64,
-    /// Mean of flow time / time alone; `None` without jobs.
-    pub mean: Option<f64>,
-}
 
 /// Result of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,14 +9,12 @@ pub struct RunMetrics {
     values: Vec<Option<f64>>,
     /// Flow times.
     pub flow: Sketch,
-    /// Slowdown by size.
-    pub slowdown: Vec<Bucket>,
 }
 
 impl RunMetrics {
-    /// Creates a result with these flow times and slowdowns, without values of metrics.
-    pub(super) fn new(flow: Sketch, slowdown: Vec<Bucket>) -> Self {
-        Self { values: vec![None; Metric::ALL.len()], flow, slowdown }
+    /// Creates a result with these flow times, without values of metrics.
+    pub(super) fn new(flow: Sketch) -> Self {
+        Self { values: vec![None; Metric::ALL.len()], flow }
     }
 
     /// Returns the value of a metric; `None` if it does not apply, such as tardiness without deadlines.

@@ -100,26 +100,6 @@ impl Sketch {
         None
     }
 
-    /// Returns the distribution function as (value, fraction of samples up to it), in ascending order. There
-    /// is one entry for each different sample while they are few, else for the end of each non-empty bucket.
-    #[must_use]
-    pub fn distribution(&self) -> Vec<(f64, f64)> {
-        let part = |below: u64| below as f64 / self.total as f64;
-        if self.counts.is_empty() {
-            let last_of_equals = |&(place, sample): &(usize, &f64)| self.few.get(place + 1) != Some(sample);
-            let steps = self.few.iter().enumerate().filter(last_of_equals);
-            return steps.map(|(place, &sample)| (sample, part(place as u64 + 1))).collect();
-        }
-        let mut below = 0;
-        let filled = self.counts.iter().enumerate().filter(|&(_, &count)| 0 < count);
-        filled
-            .map(|(bucket, count)| {
-                below += count;
-                (edge(bucket + 1).min(self.largest), part(below))
-            })
-            .collect()
-    }
-
     /// Adds all samples of another sketch.
     pub fn merge(&mut self, other: &Sketch) {
         if other.counts.is_empty() {
@@ -156,7 +136,6 @@ mod tests {
     fn a_sketch_without_samples_has_no_quantile() {
         assert_eq!(Sketch::new().quantile(0.5), None);
         assert_eq!(Sketch::new().largest(), None);
-        assert_eq!(Sketch::new().distribution(), []);
     }
 
     #[test]
@@ -176,10 +155,8 @@ mod tests {
         };
         let (few, many) = (of(EXACT_MAX), of(EXACT_MAX + 1));
         assert_eq!(few.quantile(0.25), Some(1.0 + 1023.0 / EXACT_MAX as f64));
-        assert_eq!(few.distribution().len(), EXACT_MAX);
         let quarter = many.quantile(0.25).unwrap();
         assert!((quarter - 1.25).abs() <= 1.25 * SKETCH_ERROR, "{quarter}");
-        assert_eq!(many.distribution().len(), STEPS);
     }
 
     proptest! {
@@ -219,9 +196,6 @@ mod tests {
             [&mut coarse, &mut others, &mut whole].into_iter().for_each(Sketch::become_histogram);
             coarse.merge(&others);
             prop_assert_eq!(&coarse, &whole);
-            let distribution = merged.distribution();
-            prop_assert!(distribution.is_sorted());
-            prop_assert_eq!(distribution.last().unwrap().1, 1.0);
         }
     }
 }

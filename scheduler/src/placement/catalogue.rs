@@ -1,50 +1,13 @@
 //! Placements and splits by name.
 
-use crate::catalogue::{self, CatalogueError, Entry};
+use crate::catalogue::{self, CatalogueError, Entry, Make};
 use crate::placement::{
     Placement, Pull, Split, SplitPlacement, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
     pure_stochastic,
 };
 use crate::queueing::{Bounds, Dtd, QueueError, QueueSetting, Server, mean_sojourn, sojourn_bounds};
-use std::fmt;
 
-const PULL: Entry<dyn Placement> = Entry {
-    name: "pull",
-    aliases: &[],
-    paper: "Hadoop's default",
-    summary: "idle workers take the nearest waiting task",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Pull::new())),
-};
-
-/// Catalogue entry of the placement that assigns by the split of this entry.
-macro_rules! assigned {
-    ($entry:path) => {
-        Entry {
-            name: $entry.name,
-            aliases: $entry.aliases,
-            paper: $entry.paper,
-            summary: $entry.summary,
-            parameters: $entry.parameters,
-            only_simulated: $entry.only_simulated,
-            make: |arguments| Ok(Box::new(SplitPlacement::new(($entry.make)(arguments)?))),
-        }
-    };
-}
-
-const PLACEMENTS: &[Entry<dyn Placement>] = &[
-    PULL,
-    assigned!(fair_split::ENTRY),
-    assigned!(pure_deterministic::ENTRY),
-    assigned!(pure_stochastic::ENTRY),
-    assigned!(g_m_1::ENTRY),
-    assigned!(m_ep::ENTRY),
-    assigned!(dm_ep::ENTRY),
-    assigned!(optimal::ENTRY),
-];
-
-const SPLITS: &[Entry<dyn Split>] = &[
+const SPLITS: [Entry<Split>; 7] = [
     fair_split::ENTRY,
     pure_deterministic::ENTRY,
     pure_stochastic::ENTRY,
@@ -53,6 +16,30 @@ const SPLITS: &[Entry<dyn Split>] = &[
     dm_ep::ENTRY,
     optimal::ENTRY,
 ];
+
+const PLACEMENTS: &[Entry<dyn Placement>] = &[
+    Entry {
+        paper: "Hadoop's default",
+        ..Entry::new("pull", "idle workers take the nearest waiting task", |_| Ok(Box::new(Pull::new())))
+    },
+    assigned::<0>(),
+    assigned::<1>(),
+    assigned::<2>(),
+    assigned::<3>(),
+    assigned::<4>(),
+    assigned::<5>(),
+    assigned::<6>(),
+];
+
+/// Entry of the placement that assigns by a split.
+const fn assigned<const PLACE: usize>() -> Entry<dyn Placement> {
+    let Entry { name, paper, summary, parameters, .. } = SPLITS[PLACE];
+    let make: Make<dyn Placement> = |arguments| {
+        let split = (SPLITS[PLACE].make)(arguments)?;
+        Ok(Box::new(SplitPlacement::new(SPLITS[PLACE].name, *split)))
+    };
+    Entry { paper, parameters, ..Entry::new(name, summary, make) }
+}
 
 /// Returns all placements that are part of Gristmill.
 #[must_use]
@@ -66,20 +53,6 @@ pub fn catalogue() -> Vec<&'static Entry<dyn Placement>> {
 /// An unknown name, with the known ones and the nearest, or parameters that the placement rejects.
 pub fn by_name(text: &str) -> Result<Box<dyn Placement>, CatalogueError> {
     catalogue::call(&catalogue(), "placement", text)
-}
-
-/// Returns the placements that are splits.
-#[must_use]
-pub fn splits() -> Vec<&'static Entry<dyn Split>> {
-    SPLITS.iter().collect()
-}
-
-/// Creates the split of this text, `name` or `name:parameter=value,...`.
-///
-/// # Errors
-/// As for [`by_name`]; `pull` is not a split.
-pub fn split_by_name(text: &str) -> Result<Box<dyn Split>, CatalogueError> {
-    catalogue::call(&splits(), "placement that splits", text)
 }
 
 /// Result of a split: rates of workers and the resulting times.
@@ -98,36 +71,15 @@ pub struct Placed {
 }
 
 /// Error of a split.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaceError {
     /// The split does not exist.
-    Name(CatalogueError),
+    #[error(transparent)]
+    Name(#[from] CatalogueError),
     /// The split has no solution.
-    Queue(QueueError),
-}
-
-impl fmt::Display for PlaceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlaceError::Name(error) => error.fmt(f),
-            PlaceError::Queue(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for PlaceError {}
-
-impl From<CatalogueError> for PlaceError {
-    fn from(error: CatalogueError) -> Self {
-        PlaceError::Name(error)
-    }
-}
-
-impl From<QueueError> for PlaceError {
-    fn from(error: QueueError) -> Self {
-        PlaceError::Queue(error)
-    }
+    #[error(transparent)]
+    Queue(#[from] QueueError),
 }
 
 /// Splits `lambda` tasks per second over these workers by the split of this text (`m-ep:d=3.5`).
@@ -135,16 +87,10 @@ impl From<QueueError> for PlaceError {
 /// # Errors
 /// An unknown split, and workers or a rate out of range.
 pub fn place(text: &str, servers: &[Server], lambda: f64) -> Result<Placed, PlaceError> {
-    Ok(place_by(split_by_name(text)?.as_ref(), servers, lambda)?)
-}
-
-/// Splits as [`place`], by an existing split.
-///
-/// # Errors
-/// Workers or a rate out of range.
-pub fn place_by(split: &dyn Split, servers: &[Server], lambda: f64) -> Result<Placed, QueueError> {
-    let setting = QueueSetting::new(servers, lambda, split.delay())?;
-    let division = split.split(&setting)?;
+    let splits: Vec<&'static Entry<Split>> = const { &SPLITS }.iter().collect();
+    let split = catalogue::call(&splits, "placement that splits", text)?;
+    let setting = QueueSetting::new(servers, lambda, split.delay)?;
+    let division = (split.divide)(&setting)?;
     let (means, mean): (Vec<f64>, f64) = match &division.times {
         Some(times) => (times.iter().map(Dtd::mean).collect(), mean_sojourn(times)?),
         None => {

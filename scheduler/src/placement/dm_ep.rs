@@ -12,43 +12,24 @@ use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, re
 use crate::queueing::level::positive_root;
 use crate::queueing::{QueueError, QueueSetting, Server, sum};
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "dm-ep",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, Lemma 9, equation 38",
-    summary: "the same derivative of the mean completion time at every worker",
     parameters: &[SIGN, DELAY],
-    only_simulated: None,
-    make: |arguments| Ok(Box::new(DmEp { sign: read_sign(arguments)?, delay: read_delay(arguments)? })),
+    ..Entry::new("dm-ep", "the same derivative of the mean completion time at every worker", |arguments| {
+        let sign = read_sign(arguments)?;
+        Ok(Box::new(Split::new(read_delay(arguments)?, move |setting| divide(setting, sign))))
+    })
 };
 
-/// The same derivative of the mean completion time at every worker.
-#[derive(Clone, Copy, Debug)]
-pub struct DmEp {
-    sign: Sign,
-    delay: f64,
-}
-
-impl Split for DmEp {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        self.delay
-    }
-
-    /// Splits. The level is the derivative: seconds for one more task per second.
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let spare = |server: &Server, level: f64| {
-            let excess = level - setting.delay() / server.mu;
-            let spare = if excess <= 0.0 { f64::INFINITY } else { 1.0 / excess.sqrt() };
-            if self.sign == Sign::NonNegative { spare.min(server.mu) } else { spare }
-        };
-        let total = |level: f64| sum(setting.servers().iter().map(|server| spare(server, level)));
-        let level = positive_root(|level| setting.spare() < total(level));
-        let rates: Vec<f64> =
-            setting.servers().iter().map(|server| server.mu - spare(server, level)).collect();
-        Ok(Division { times: setting.completions(&rates), rates, level: Some(level) })
-    }
+/// Divides. The level is the derivative: seconds for one more task per second.
+fn divide(setting: &QueueSetting<'_>, sign: Sign) -> Result<Division, QueueError> {
+    let spare = |server: &Server, level: f64| {
+        let excess = level - setting.delay() / server.mu;
+        let spare = if excess <= 0.0 { f64::INFINITY } else { 1.0 / excess.sqrt() };
+        if sign == Sign::NonNegative { spare.min(server.mu) } else { spare }
+    };
+    let total = |level: f64| sum(setting.servers().iter().map(|server| spare(server, level)));
+    let level = positive_root(|level| setting.spare() < total(level));
+    let rates: Vec<f64> = setting.servers().iter().map(|server| server.mu - spare(server, level)).collect();
+    Ok(Division { times: setting.completions(&rates), rates, level: Some(level) })
 }

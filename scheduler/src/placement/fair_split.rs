@@ -9,40 +9,19 @@
 
 use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, Split, read_delay};
-use crate::queueing::{QueueError, QueueSetting, Server};
+use crate::queueing::{QueueError, QueueSetting};
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "fair-split",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, section 6-1, equation 12",
-    summary: "the same for every worker",
     parameters: &[DELAY],
-    only_simulated: None,
-    make: |arguments| Ok(Box::new(FairSplit { delay: read_delay(arguments)? })),
+    ..Entry::new("fair-split", "the same for every worker", |arguments| {
+        Ok(Box::new(Split { even: true, ..Split::new(read_delay(arguments)?, divide) }))
+    })
 };
 
-/// The same rate for every worker.
-#[derive(Clone, Copy, Debug)]
-pub struct FairSplit {
-    delay: f64,
-}
-
-impl Split for FairSplit {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        self.delay
-    }
-
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let count = setting.servers().len();
-        let rates = vec![setting.lambda() / count as f64; count];
-        Ok(Division { times: setting.completions(&rates), rates, level: None })
-    }
-
-    fn under_full_load(&self, servers: &[Server]) -> Vec<f64> {
-        vec![1.0; servers.len()]
-    }
+/// Divides the tasks equally.
+fn divide(setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
+    let count = setting.servers().len();
+    let rates = vec![setting.lambda() / count as f64; count];
+    Ok(Division { times: setting.completions(&rates), rates, level: None })
 }

@@ -20,22 +20,24 @@ const STAGES_MAX: u32 = 10_000;
 /// Maximum variability of hyperexponential laws.
 const VARIABILITY_MAX: f64 = 1e6;
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "g-m-1",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, Lemma 6, Algorithm 1, equations 26 and 27",
-    summary: "the same exponential completion time at every worker, for arrivals of a given law",
     parameters: &[Parameter {
         name: "arrivals",
         default: "m",
         meaning: "times between arrivals: m exponential, d constant, e2 Erlang of 2 stages (or more), h2:4 \
                   hyperexponential with squared coefficient of variation 4 (or other)",
     }],
-    only_simulated: None,
-    make: |arguments| {
-        let wanted = "m, d, e2 (any number of stages) or h2:4 (any squared coefficient of variation from 1)";
-        Ok(Box::new(GM1 { arrivals: arguments.value("arrivals", Arrivals::Exponential, wanted, |_| true)? }))
-    },
+    ..Entry::new(
+        "g-m-1",
+        "the same exponential completion time at every worker, for arrivals of a given law",
+        |arguments| {
+            let wanted =
+                "m, d, e2 (any number of stages) or h2:4 (any squared coefficient of variation from 1)";
+            let arrivals = arguments.value("arrivals", Arrivals::Exponential, wanted, |_| true)?;
+            Ok(Box::new(Split::new(0.0, move |setting| divide(setting, arrivals))))
+        },
+    )
 };
 
 /// Law of the times between arrivals, with any mean.
@@ -117,46 +119,18 @@ impl Arrivals {
     }
 }
 
-/// The same exponential completion time at every worker.
-#[derive(Clone, Copy, Debug)]
-pub struct GM1 {
-    arrivals: Arrivals,
-}
-
-impl GM1 {
-    /// Creates the split for arrivals of this law.
-    #[must_use]
-    pub fn new(arrivals: Arrivals) -> Self {
-        Self { arrivals }
-    }
-}
-
-impl Split for GM1 {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        0.0
-    }
-
-    /// Splits. The level is `alpha`, in tasks per second.
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { self.arrivals.rate(alpha, mu) };
-        let rates = |alpha: f64| setting.servers().iter().map(move |server| rate(server.mu, alpha));
-        let alpha = positive_root(|alpha| setting.lambda() < sum(rates(alpha)));
-        // For few regular arrivals `r` is so small that the next smaller level already gives a worker too much: the
-        // solution is between two neighbouring doubles.
-        let (fewer, more) = (sum(rates(alpha)), sum(rates(alpha.next_down())));
-        let part = if fewer < more { (setting.lambda() - fewer) / (more - fewer) } else { 0.0 };
-        let rates =
-            rates(alpha).zip(rates(alpha.next_down())).map(|(fewer, more)| fewer + part * (more - fewer));
-        let rates = rates.collect();
-        let times = setting.servers().iter().map(|server| Dtd {
-            a: server.mu.min(alpha),
-            b: 0.0,
-            offset: server.offset,
-        });
-        Ok(Division { rates, level: Some(alpha), times: Some(times.collect()) })
-    }
+/// Divides. The level is `alpha`, in tasks per second.
+fn divide(setting: &QueueSetting<'_>, arrivals: Arrivals) -> Result<Division, QueueError> {
+    let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { arrivals.rate(alpha, mu) };
+    let rates = |alpha: f64| setting.servers().iter().map(move |server| rate(server.mu, alpha));
+    let alpha = positive_root(|alpha| setting.lambda() < sum(rates(alpha)));
+    // For few regular arrivals `r` is so small that the next smaller level already gives a worker too much: the
+    // solution is between two neighbouring doubles.
+    let (fewer, more) = (sum(rates(alpha)), sum(rates(alpha.next_down())));
+    let part = if fewer < more { (setting.lambda() - fewer) / (more - fewer) } else { 0.0 };
+    let rates = rates(alpha).zip(rates(alpha.next_down())).map(|(fewer, more)| fewer + part * (more - fewer));
+    let rates = rates.collect();
+    let times =
+        setting.servers().iter().map(|server| Dtd { a: server.mu.min(alpha), b: 0.0, offset: server.offset });
+    Ok(Division { rates, level: Some(alpha), times: Some(times.collect()) })
 }

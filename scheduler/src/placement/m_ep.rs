@@ -19,11 +19,8 @@ use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, re
 use crate::queueing::level::positive_root;
 use crate::queueing::{Dtd, QueueError, QueueSetting, Server, sum};
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "m-ep",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, Lemma 9, Algorithms 2 to 4, equations 37 and 39 to 44",
-    summary: "the same mean completion time at every worker",
     parameters: &[
         Parameter { name: "model", default: "dtd", meaning: "the queue at a worker: dtd, m-g-1 or g-g-1" },
         SIGN,
@@ -39,57 +36,24 @@ pub(super) const ENTRY: Entry<dyn Split> = Entry {
             meaning: "squared coefficient of variation of service times of all workers, for m-g-1 and g-g-1",
         },
     ],
-    only_simulated: None,
-    make: |arguments| {
+    ..Entry::new("m-ep", "the same mean completion time at every worker", |arguments| {
         let model = arguments.choice("model", &["dtd", "m-g-1", "g-g-1"])?;
         let (sign, delay) = (read_sign(arguments)?, read_delay(arguments)?);
         let fits = |value: f64| value.is_finite() && 0.0 <= value;
         let ca2 = arguments.value("ca2", 1.0, "a finite number of at least 0", fits)?;
         let cs2 = arguments.value("cs2", f64::NAN, "a finite number of at least 0", fits)?;
-        let model = [WorkerModel::Dtd { sign, delay }, WorkerModel::MG1, WorkerModel::GG1 { ca2 }][model];
-        Ok(Box::new(MEp { model, variability: fits(cs2).then_some(cs2) }))
-    },
-};
-
-/// Model of a worker.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum WorkerModel {
-    Dtd { sign: Sign, delay: f64 },
-    MG1,
-    GG1 { ca2: f64 },
-}
-
-/// The same mean completion time at every worker.
-#[derive(Clone, Copy, Debug)]
-pub struct MEp {
-    model: WorkerModel,
-    /// Value for all workers, instead of their own.
-    variability: Option<f64>,
-}
-
-impl Split for MEp {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        match self.model {
-            WorkerModel::Dtd { delay, .. } => delay,
-            WorkerModel::MG1 | WorkerModel::GG1 { .. } => 0.0,
-        }
-    }
-
-    /// Splits. The level is the mean completion time, in seconds.
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        match self.model {
-            WorkerModel::Dtd { sign, .. } => {
+        let variability = fits(cs2).then_some(cs2);
+        // The arrivals of M/G/1 are Poisson.
+        let of_arrivals = if model == 2 { ca2 } else { 1.0 };
+        Ok(Box::new(match model {
+            0 => Split::new(delay, move |setting| {
                 let (rates, level) = delayed(setting, sign);
                 Ok(Division { times: setting.completions(&rates), rates, level: Some(level) })
-            }
-            WorkerModel::MG1 | WorkerModel::GG1 { .. } => self.general(setting),
-        }
-    }
-}
+            }),
+            _ => Split::new(0.0, move |setting| general(setting, of_arrivals, variability)),
+        }))
+    })
+};
 
 /// Algorithm 2: returns the rates and the mean completion time in seconds. It is solved for the spare rate `s_i =
 /// mu_i - lambda_i`, for which `D s^2 / mu + (alpha - D) s = 1`.
@@ -106,32 +70,31 @@ pub(super) fn delayed(setting: &QueueSetting<'_>, sign: Sign) -> (Vec<f64>, f64)
     (setting.servers().iter().map(|server| server.mu - spare(server, alpha)).collect(), alpha)
 }
 
-impl MEp {
-    /// Algorithms 3 and 4. In both a worker takes `1 / mu + c lambda / (2 mu (mu - lambda))`, with `c = 1 + s2` and
-    /// with `c = ca2 + s2`. So its spare rate at the level `alpha` is `c mu / (mu x + c)` with `x = 2 (alpha - 1 /
-    /// mu)`.
-    fn general(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let factor = |server: &Server| {
-            let service = self.variability.unwrap_or(server.variability);
-            service + if let WorkerModel::GG1 { ca2 } = self.model { ca2 } else { 1.0 }
-        };
-        let servers = setting.servers();
-        if let Some(worker) = servers.iter().position(|server| factor(server) <= 0.0) {
-            let wanted = "above 0 where `ca2` is 0: else any split takes equally long";
-            return Err(QueueError::Worker { worker, field: "variability", value: 0.0, wanted });
-        }
-        let spare = |server: &Server, alpha: f64| {
-            let x = 2.0 * (alpha - server.offset - 1.0 / server.mu);
-            let c = factor(server);
-            if x <= 0.0 { server.mu } else { server.mu * (c / (server.mu * x + c)) }
-        };
-        let total = |alpha: f64| sum(servers.iter().map(|server| spare(server, alpha)));
-        let alpha = positive_root(|alpha| setting.spare() < total(alpha));
-        let rates = servers.iter().map(|server| server.mu - spare(server, alpha)).collect();
-        let times = servers.iter().map(|server| {
-            let mean = (alpha - server.offset).max(1.0 / server.mu);
-            Dtd { a: 1.0 / mean, b: 0.0, offset: server.offset }
-        });
-        Ok(Division { rates, level: Some(alpha), times: Some(times.collect()) })
+/// Algorithms 3 and 4. In both a worker takes `1 / mu + c lambda / (2 mu (mu - lambda))`, with `c = ca2 + s2`, where
+/// `ca2` is 1 in the former. So its spare rate at the level `alpha` is `c mu / (mu x + c)` with `x = 2 (alpha - 1 /
+/// mu)`.
+fn general(
+    setting: &QueueSetting<'_>,
+    of_arrivals: f64,
+    variability: Option<f64>,
+) -> Result<Division, QueueError> {
+    let factor = |server: &Server| variability.unwrap_or(server.variability) + of_arrivals;
+    let servers = setting.servers();
+    if let Some(worker) = servers.iter().position(|server| factor(server) <= 0.0) {
+        let wanted = "above 0 where `ca2` is 0: else any split takes equally long";
+        return Err(QueueError::Worker { worker, field: "variability", value: 0.0, wanted });
     }
+    let spare = |server: &Server, alpha: f64| {
+        let x = 2.0 * (alpha - server.offset - 1.0 / server.mu);
+        let c = factor(server);
+        if x <= 0.0 { server.mu } else { server.mu * (c / (server.mu * x + c)) }
+    };
+    let total = |alpha: f64| sum(servers.iter().map(|server| spare(server, alpha)));
+    let alpha = positive_root(|alpha| setting.spare() < total(alpha));
+    let rates = servers.iter().map(|server| server.mu - spare(server, alpha)).collect();
+    let times = servers.iter().map(|server| {
+        let mean = (alpha - server.offset).max(1.0 / server.mu);
+        Dtd { a: 1.0 / mean, b: 0.0, offset: server.offset }
+    });
+    Ok(Division { rates, level: Some(alpha), times: Some(times.collect()) })
 }

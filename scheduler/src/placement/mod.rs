@@ -14,9 +14,9 @@ mod pure_deterministic;
 mod pure_stochastic;
 pub mod split;
 
-pub use catalogue::{PlaceError, Placed, by_name, catalogue, place, place_by, split_by_name, splits};
+pub use catalogue::{PlaceError, Placed, by_name, catalogue, place};
 pub use pull::Pull;
-pub use split::{Division, Split, SplitPlacement};
+use split::{Split, SplitPlacement};
 
 use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;

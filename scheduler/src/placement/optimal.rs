@@ -14,39 +14,22 @@ use crate::placement::pure_stochastic::water_filling;
 use crate::placement::split::{DELAY, Division, Sign, Split, read_delay};
 use crate::queueing::{QueueError, QueueSetting, least_sojourn};
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "optimal",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, definitions 3 and 4, equations 14 to 16",
-    summary: "the least mean sojourn time, numerically",
     parameters: &[DELAY],
-    only_simulated: None,
-    make: |arguments| Ok(Box::new(Optimal { delay: read_delay(arguments)? })),
+    ..Entry::new("optimal", "the least mean sojourn time, numerically", |arguments| {
+        Ok(Box::new(Split::new(read_delay(arguments)?, divide)))
+    })
 };
 
-/// The smallest mean sojourn time.
-#[derive(Clone, Copy, Debug)]
-pub struct Optimal {
-    delay: f64,
-}
-
-impl Split for Optimal {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        self.delay
-    }
-
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let plain = setting.delay() == 0.0 && setting.servers().iter().all(|server| server.offset == 0.0);
-        let rates = if plain {
-            water_filling(setting).0
-        } else {
-            let (start, _) = m_ep::delayed(setting, Sign::NonNegative);
-            least_sojourn(setting, &start)?.rates
-        };
-        Ok(Division { times: setting.completions(&rates), rates, level: None })
-    }
+/// Divides for the smallest mean sojourn time.
+fn divide(setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
+    let plain = setting.delay() == 0.0 && setting.servers().iter().all(|server| server.offset == 0.0);
+    let rates = if plain {
+        water_filling(setting).0
+    } else {
+        let (start, _) = m_ep::delayed(setting, Sign::NonNegative);
+        least_sojourn(setting, &start)?.rates
+    };
+    Ok(Division { times: setting.completions(&rates), rates, level: None })
 }

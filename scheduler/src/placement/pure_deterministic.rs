@@ -11,35 +11,17 @@ use crate::catalogue::Entry;
 use crate::placement::split::{DELAY, Division, Split, read_delay};
 use crate::queueing::{QueueError, QueueSetting};
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "pure-deterministic",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, section 6-2, Lemma 4, equation 18",
-    summary: "in proportion to service rates",
     parameters: &[DELAY],
-    only_simulated: None,
-    make: |arguments| Ok(Box::new(PureDeterministic { delay: read_delay(arguments)? })),
+    ..Entry::new("pure-deterministic", "in proportion to service rates", |arguments| {
+        Ok(Box::new(Split::new(read_delay(arguments)?, divide)))
+    })
 };
 
-/// Rates in proportion to service rates.
-#[derive(Clone, Copy, Debug)]
-pub struct PureDeterministic {
-    delay: f64,
-}
-
-impl Split for PureDeterministic {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        self.delay
-    }
-
-    /// Splits. The level is the value equal for all workers: `lambda_i / mu_i`, a fraction of 1.
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let load = setting.lambda() / (setting.lambda() + setting.spare());
-        let rates: Vec<f64> = setting.servers().iter().map(|server| load * server.mu).collect();
-        Ok(Division { times: setting.completions(&rates), rates, level: Some(load) })
-    }
+/// Divides in proportion to service rates. The level is the value equal for all workers: `lambda_i / mu_i`, a fraction of 1.
+fn divide(setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
+    let load = setting.lambda() / (setting.lambda() + setting.spare());
+    let rates: Vec<f64> = setting.servers().iter().map(|server| load * server.mu).collect();
+    Ok(Division { times: setting.completions(&rates), rates, level: Some(load) })
 }

@@ -14,45 +14,25 @@ use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, re
 use crate::queueing::level::positive_root;
 use crate::queueing::{QueueError, QueueSetting, sum};
 
-pub(super) const ENTRY: Entry<dyn Split> = Entry {
-    name: "pure-stochastic",
-    aliases: &[],
+pub(super) const ENTRY: Entry<Split> = Entry {
     paper: "stragglers thesis, section 6-3, Lemma 5, equation 23",
-    summary: "the same spare rate at every worker",
     parameters: &[SIGN, DELAY],
-    only_simulated: None,
-    make: |arguments| {
-        Ok(Box::new(PureStochastic { sign: read_sign(arguments)?, delay: read_delay(arguments)? }))
-    },
+    ..Entry::new("pure-stochastic", "the same spare rate at every worker", |arguments| {
+        let sign = read_sign(arguments)?;
+        Ok(Box::new(Split::new(read_delay(arguments)?, move |setting| divide(setting, sign))))
+    })
 };
 
-/// The same spare rate at every worker.
-#[derive(Clone, Copy, Debug)]
-pub struct PureStochastic {
-    sign: Sign,
-    delay: f64,
-}
-
-impl Split for PureStochastic {
-    fn name(&self) -> &'static str {
-        ENTRY.name
-    }
-
-    fn delay(&self) -> f64 {
-        self.delay
-    }
-
-    /// Splits. The level is the spare rate, in tasks per second.
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-        let (rates, spare) = match self.sign {
-            Sign::Raw => {
-                let spare = setting.spare() / setting.servers().len() as f64;
-                (setting.servers().iter().map(|server| server.mu - spare).collect(), spare)
-            }
-            Sign::NonNegative => water_filling(setting),
-        };
-        Ok(Division { times: setting.completions(&rates), rates, level: Some(spare) })
-    }
+/// Divides. The level is the spare rate, in tasks per second.
+fn divide(setting: &QueueSetting<'_>, sign: Sign) -> Result<Division, QueueError> {
+    let (rates, spare) = match sign {
+        Sign::Raw => {
+            let spare = setting.spare() / setting.servers().len() as f64;
+            (setting.servers().iter().map(|server| server.mu - spare).collect(), spare)
+        }
+        Sign::NonNegative => water_filling(setting),
+    };
+    Ok(Division { times: setting.completions(&rates), rates, level: Some(spare) })
 }
 
 /// Returns the rates without negative ones, and the spare rate of those above 0.

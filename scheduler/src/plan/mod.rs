@@ -11,14 +11,13 @@ mod grant;
 
 use crate::units::Time;
 use crate::view::{Handle, Station};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use floor::Floor;
-pub use floor::SlotFloor;
+pub use floor::Floor;
 pub use grant::{Line, Reason, Share};
 
 /// Returns the part of a tier's capacity that a member holds.
-pub(crate) fn held_by(floor: &dyn Floor, member: &Member) -> f64 {
+fn held_by(floor: &dyn Floor, member: &Member) -> f64 {
     if floor.unified() {
         floor.held(member.job, Station::Map) + floor.held(member.job, Station::Reduce)
     } else {
@@ -26,13 +25,27 @@ pub(crate) fn held_by(floor: &dyn Floor, member: &Member) -> f64 {
     }
 }
 
+/// Fills a tier by max-min: gives one slot at a time to the member with the fewest slots per weight, ties to the earlier
+/// grant, until no member can use more.
+fn fill(floor: &mut dyn Floor, tier: &[Member]) {
+    let level = |floor: &dyn Floor, member: &Member| order_of(held_by(floor, member) / member.weight);
+    let mut queue: BTreeSet<(u64, usize)> = (0..tier.len()).map(|i| (level(floor, &tier[i]), i)).collect();
+    while let Some((_, i)) = queue.pop_first() {
+        let member = &tier[i];
+        let mut wishes = member.wishes.iter();
+        if wishes.any(|&(station, reason)| floor.start(member.job, station, None, reason)) {
+            queue.insert((level(floor, member), i));
+        }
+    }
+}
+
 /// Job in an open tier, with its stations in the order of grants. They share one capacity: maps and reduces on unified
 /// slots, else one station.
-pub(crate) struct Member {
-    pub(crate) job: Handle,
+struct Member {
+    job: Handle,
     /// Above 0 and finite.
-    pub(crate) weight: f64,
-    pub(crate) wishes: Vec<(Station, Reason)>,
+    weight: f64,
+    wishes: Vec<(Station, Reason)>,
 }
 
 /// Plan that is written and executed at once. Grants are in the order of urgency, most urgent first.
@@ -47,12 +60,8 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Begins a plan on slots.
-    pub fn on_slots(floor: &'a mut impl SlotFloor) -> Self {
-        Self::new(floor)
-    }
-
-    pub(crate) fn new(floor: &'a mut dyn Floor) -> Self {
+    /// Begins a plan.
+    pub fn new(floor: &'a mut dyn Floor) -> Self {
         Plan { floor, tier: Vec::new(), places: BTreeMap::new(), wake: None, executing: false }
     }
 
@@ -176,7 +185,7 @@ impl<'a> Plan<'a> {
             let tier = std::mem::take(&mut self.tier);
             self.places.clear();
             self.executing = true;
-            self.floor.fill(&tier);
+            fill(self.floor, &tier);
             self.executing = false;
         }
     }

@@ -53,15 +53,15 @@ impl Counts {
     }
 }
 
-impl SlotFloor for Counts {
+impl Floor for Counts {
     fn unified(&self) -> bool {
         self.unified
     }
     fn left(&self, station: Station) -> f64 {
         f64::from(self.free[self.pool(station)])
     }
-    fn held(&self, job: Handle, station: Station) -> u32 {
-        self.held[job.index()][station]
+    fn held(&self, job: Handle, station: Station) -> f64 {
+        f64::from(self.held[job.index()][station])
     }
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
         let pool = self.pool(station);
@@ -74,7 +74,6 @@ impl SlotFloor for Counts {
         self.held[job.index()][station] += 1;
         true
     }
-    fn lines(&mut self, _: Station, _: &[f64]) {}
     fn line_open(&self, _: Station, _: Line) -> bool {
         false
     }

@@ -20,15 +20,14 @@ use std::collections::VecDeque;
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "dsrpt",
-    aliases: &[],
     paper: "ASRPT VI B, Theorem 4",
-    summary: "the virtual SRPT with every reduce one slot later; preemptive",
     parameters: &[Parameter { name: "slot", default: "1s", meaning: "length of a slot" }],
     only_simulated: Some(
         "it assigns all machines again in every slot, and running maps cannot be suspended; `asrpt` is never worse",
     ),
-    make: |arguments| Ok(Box::new(Dsrpt::new(SlotLength::take(arguments)?))),
+    ..Entry::new("dsrpt", "the virtual SRPT with every reduce one slot later; preemptive", |arguments| {
+        Ok(Box::new(Dsrpt::new(SlotLength::take(arguments)?)))
+    })
 }];
 
 /// SRPT's schedule with delayed reduces.

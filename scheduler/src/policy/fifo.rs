@@ -18,13 +18,11 @@ use std::cmp::Reverse;
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "fifo",
     aliases: &["fcfs"],
     paper: "baseline of all five papers",
-    summary: "jobs in the order of arrival, those of higher priority first",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Fifo::new())),
+    ..Entry::new("fifo", "jobs in the order of arrival, those of higher priority first", |_| {
+        Ok(Box::new(Fifo::new()))
+    })
 }];
 
 /// Jobs in the order of arrival.

@@ -20,13 +20,13 @@ use crate::view::{Change, View};
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "lrpt",
-    aliases: &[],
     paper: "ASRPT VII",
-    summary: "most work left first; shows how badly a work-conserving policy can do",
     parameters: &[PREEMPTIVE],
-    only_simulated: None,
-    make: |arguments| Ok(Box::new(Lrpt::new(arguments.flag("preemptive")?))),
+    ..Entry::new(
+        "lrpt",
+        "most work left first; shows how badly a work-conserving policy can do",
+        |arguments| Ok(Box::new(Lrpt::new(arguments.flag("preemptive")?))),
+    )
 }];
 
 /// Jobs by their work left, largest first.

@@ -17,13 +17,10 @@ use crate::view::{Change, Handle, Station, View};
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "makespan",
-    aliases: &[],
     paper: "overlap 3.1",
-    summary: "jobs that shuffle at least as long as they map first, else by arrival",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Makespan::new())),
+    ..Entry::new("makespan", "jobs that shuffle at least as long as they map first, else by arrival", |_| {
+        Ok(Box::new(Makespan::new()))
+    })
 }];
 
 /// Shuffle-heavy jobs before map-heavy ones.

@@ -21,20 +21,16 @@ use crate::view::{Change, Handle, Station, View};
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "max-srpt",
-    aliases: &[],
     paper: "overlap 4.1, Algorithm 1",
-    summary: "smallest max(map work left, shuffle work left) first",
     parameters: &[Parameter {
         name: "shuffle",
         default: "all",
         meaning: "who may use the shuffle: `all` in order, or the `head` of the order alone",
     }],
-    only_simulated: None,
-    make: |arguments| {
+    ..Entry::new("max-srpt", "smallest max(map work left, shuffle work left) first", |arguments| {
         let shuffle = [ShuffleRule::All, ShuffleRule::Head][arguments.choice("shuffle", &["all", "head"])?];
         Ok(Box::new(MaxSrpt { shuffle, ..MaxSrpt::new() }))
-    },
+    })
 }];
 
 /// Jobs by the larger of their two remaining sizes.

@@ -21,34 +21,24 @@ use crate::view::{Change, Handle, Station, View};
 /// Catalogue entries of the policies.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
     Entry {
-        name: "ps",
-        aliases: &[],
         paper: "overlap 5.1",
-        summary: "all jobs share both stations equally, by weight",
-        parameters: &[],
-        only_simulated: None,
-        make: |_| Ok(Box::new(Ps::sharing())),
+        ..Entry::new("ps", "all jobs share both stations equally, by weight", |_| Ok(Box::new(Ps::sharing())))
     },
     Entry {
-        name: "k-lps",
-        aliases: &[],
         paper: "overlap 5.1",
-        summary: "the k oldest jobs share the maps, all share the shuffle",
         parameters: &[Parameter { name: "k", default: "100", meaning: "jobs at the map at once" }],
-        only_simulated: None,
-        make: |arguments| {
+        ..Entry::new("k-lps", "the k oldest jobs share the maps, all share the shuffle", |arguments| {
             let k = arguments.value("k", 100_u32, "a whole number above 0", |k| 0 < k)?;
             Ok(Box::new(Ps::limited("k-lps", k)))
-        },
+        })
     },
     Entry {
-        name: "map-fifo-shuffle-ps",
-        aliases: &[],
         paper: "overlap 2.2, figure 4",
-        summary: "maps in the order of arrival, the shuffle shared equally",
-        parameters: &[],
-        only_simulated: None,
-        make: |_| Ok(Box::new(Ps::limited("map-fifo-shuffle-ps", 1))),
+        ..Entry::new(
+            "map-fifo-shuffle-ps",
+            "maps in the order of arrival, the shuffle shared equally",
+            |_| Ok(Box::new(Ps::limited("map-fifo-shuffle-ps", 1))),
+        )
     },
 ];
 

@@ -24,22 +24,22 @@ use crate::view::{Change, Handle, Station, View};
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "split-srpt",
-    aliases: &[],
     paper: "overlap 4.2, Algorithm 2",
-    summary: "map-heavy and shuffle-heavy jobs on separate shares, shortest first in each",
     parameters: &[Parameter {
         name: "idle",
         default: "hand-over",
         meaning: "a share that its class cannot use: `hand-over` to the other, `lost`, or handed over only while \
                   the other class is `empty`",
     }],
-    only_simulated: None,
-    make: |arguments| {
-        let choice = arguments.choice("idle", &["hand-over", "lost", "empty"])?;
-        let idle = [IdleShare::HandOver, IdleShare::Lost, IdleShare::Empty][choice];
-        Ok(Box::new(SplitSrpt { idle, ..SplitSrpt::new() }))
-    },
+    ..Entry::new(
+        "split-srpt",
+        "map-heavy and shuffle-heavy jobs on separate shares, shortest first in each",
+        |arguments| {
+            let choice = arguments.choice("idle", &["hand-over", "lost", "empty"])?;
+            let idle = [IdleShare::HandOver, IdleShare::Lost, IdleShare::Empty][choice];
+            Ok(Box::new(SplitSrpt { idle, ..SplitSrpt::new() }))
+        },
+    )
 }];
 
 /// Use of a share that its class cannot use.

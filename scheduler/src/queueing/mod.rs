@@ -16,8 +16,6 @@ pub use convex::least_sojourn;
 pub use dtd::Dtd;
 pub use sojourn::{Bounds, mean_sojourn, sojourn_bounds};
 
-use std::fmt;
-
 /// Maximum number of workers, so that a typing error in a file does not cause a long wait.
 pub const WORKERS_MAX: usize = 1_000_000;
 
@@ -128,16 +126,18 @@ impl<'a> QueueSetting<'a> {
 }
 
 /// Error of queue computations.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum QueueError {
     /// No worker, or too many.
+    #[error("there are {count} workers, not 1 to {}", WORKERS_MAX)]
     Workers {
         /// Number of workers.
         count: usize,
     },
     /// A field of a worker is out of range.
+    #[error("worker {worker}: `{field}` is {value}, which is not {wanted}")]
     Worker {
         /// Index of the worker, from 0.
         worker: usize,
@@ -148,6 +148,7 @@ pub enum QueueError {
         wanted: &'static str,
     },
     /// Another field is out of range.
+    #[error("`{field}` is {value}, which is not {wanted}")]
     Setting {
         field: &'static str,
         /// Given value.
@@ -156,6 +157,9 @@ pub enum QueueError {
         wanted: &'static str,
     },
     /// The arrival rate reaches or exceeds the total service rate.
+    #[error(
+        "`lambda` is {lambda} tasks/s, but all workers together serve only {capacity} tasks/s: it must be less"
+    )]
     Overload {
         /// Arrival rate, in tasks per second.
         lambda: f64,
@@ -163,38 +167,9 @@ pub enum QueueError {
         capacity: f64,
     },
     /// The budget has too many combinations to try all.
+    #[error("the budget can be spent in more than {limit} ways; take fewer types or a smaller one")]
     Combinations { limit: u64 },
 }
-
-impl fmt::Display for QueueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QueueError::Workers { count: 0 } => f.write_str("there is no worker"),
-            QueueError::Workers { count } => {
-                write!(f, "there are {count} workers, more than the limit of {WORKERS_MAX}")
-            }
-            QueueError::Worker { worker, field, value, wanted } => {
-                write!(f, "worker {worker}: `{field}` is {value}, which is not {wanted}")
-            }
-            QueueError::Setting { field, value, wanted } => {
-                write!(f, "`{field}` is {value}, which is not {wanted}")
-            }
-            QueueError::Overload { lambda, capacity } => write!(
-                f,
-                "`lambda` is {lambda} tasks/s, but all workers together serve only {capacity} tasks/s: \
-                 it must be less"
-            ),
-            QueueError::Combinations { limit } => {
-                write!(
-                    f,
-                    "the budget can be spent in more than {limit} ways; take fewer types or a smaller one"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for QueueError {}
 
 pub(crate) fn finite_above_zero(field: &'static str, value: f64) -> Result<(), QueueError> {
     if value.is_finite() && 0.0 < value {

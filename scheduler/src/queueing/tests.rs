@@ -204,7 +204,7 @@ fn bad_input_is_refused_with_the_field() {
     let refused = |servers: &[Server], lambda, delay| {
         QueueSetting::new(servers, lambda, delay).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[], 1.0, 0.0), "there is no worker");
+    assert_eq!(refused(&[], 1.0, 0.0), "there are 0 workers, not 1 to 1000000");
     assert_eq!(refused(&servers, 1.0, 0.0), "worker 1: `mu` is 0, which is not a finite rate above 0");
     assert_eq!(
         refused(&servers[..1], f64::NAN, 0.0),
@@ -405,7 +405,7 @@ fn sizes_that_cannot_be_are_refused() {
     let error = |menu: &[WorkerPrice], lambda, budget| {
         best_mix(menu, lambda, budget, Spend::AtMost).unwrap_err().to_string()
     };
-    assert_eq!(error(&[], 1.0, 1.0), "there is no worker");
+    assert_eq!(error(&[], 1.0, 1.0), "there are 0 workers, not 1 to 1000000");
     assert_eq!(error(&MENU, 0.0, 1.0), "`lambda` is 0, which is not a finite number above 0");
     assert_eq!(error(&MENU, 1.0, f64::INFINITY), "`budget` is inf, which is not a finite number above 0");
     let free = [WorkerPrice { mu: 1.0, price: 0.0 }];

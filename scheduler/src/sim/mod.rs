@@ -7,14 +7,13 @@ pub mod cluster;
 pub mod fluid;
 pub mod slotted;
 
-use std::fmt;
-
 /// Error of a simulation.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum SimError {
     /// A field of a job is out of range.
+    #[error("job {index}: `{field}` is {value}, which is not {wanted}")]
     Job {
         /// Index in the workload, from 0.
         index: u64,
@@ -25,6 +24,7 @@ pub enum SimError {
         wanted: &'static str,
     },
     /// A setting of the simulated system is out of range.
+    #[error("`{name}` is {value}, which is not {wanted}")]
     Setting {
         name: &'static str,
         /// Given value.
@@ -33,6 +33,7 @@ pub enum SimError {
         wanted: &'static str,
     },
     /// The policy left jobs waiting forever: no event is pending and it requested no wake.
+    #[error("at {at} s {jobs} jobs wait and the policy starts none of their tasks")]
     Stuck {
         /// Time of the error, in seconds.
         at: f64,
@@ -40,30 +41,10 @@ pub enum SimError {
         jobs: usize,
     },
     /// More jobs wait than the limit allows: the load exceeds what the policy can carry.
+    #[error("at {at} s more than {jobs} jobs wait: the load is more than the policy can carry")]
     Overflow {
         /// Time of the error, in seconds.
         at: f64,
         jobs: usize,
     },
 }
-
-impl fmt::Display for SimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SimError::Job { index, field, value, wanted } => {
-                write!(f, "job {index}: `{field}` is {value}, which is not {wanted}")
-            }
-            SimError::Setting { name, value, wanted } => {
-                write!(f, "`{name}` is {value}, which is not {wanted}")
-            }
-            SimError::Stuck { at, jobs } => {
-                write!(f, "at {at} s {jobs} jobs wait and the policy starts none of their tasks")
-            }
-            SimError::Overflow { at, jobs } => {
-                write!(f, "at {at} s more than {jobs} jobs wait: the load is more than the policy can carry")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SimError {}

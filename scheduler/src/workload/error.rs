@@ -1,13 +1,14 @@
 //! Errors of reading workloads, with line, field and value.
 
-use std::fmt;
+use crate::catalogue::listed;
 
 /// Error of one line.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum LineError {
     /// A field is out of range or not a number.
+    #[error("`{field}` is `{value}`, which is not {wanted}")]
     Field {
         field: &'static str,
         /// Given value.
@@ -16,6 +17,7 @@ pub enum LineError {
         wanted: &'static str,
     },
     /// The number of cells differs from the number of columns.
+    #[error("the number of cells is {found}, not {wanted}")]
     Cells {
         /// Number of cells.
         found: usize,
@@ -23,34 +25,22 @@ pub enum LineError {
         wanted: String,
     },
     /// A quote is not closed, or has text after it.
+    #[error("a quote is not closed, or is not the end of its cell")]
     Quote,
     /// The text is not JSON of a job.
+    #[error("it is no job: {words}")]
     Json {
         /// Message of the parser.
         words: String,
     },
     /// No task of the job succeeded.
+    #[error("none of the job's tasks succeeded")]
     NoTasks,
 }
 
-impl fmt::Display for LineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LineError::Field { field, value, wanted } => {
-                write!(f, "`{field}` is `{value}`, which is not {wanted}")
-            }
-            LineError::Cells { found, wanted } => write!(f, "the number of cells is {found}, not {wanted}"),
-            LineError::Quote => f.write_str("a quote is not closed, or is not the end of its cell"),
-            LineError::Json { words } => write!(f, "it is no job: {words}"),
-            LineError::NoTasks => f.write_str("none of the job's tasks succeeded"),
-        }
-    }
-}
-
-impl std::error::Error for LineError {}
-
 /// Line that cannot be read.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[error("line {line}: {error}")]
 pub struct BadLine {
     /// Line number, from 1.
     pub line: u64,
@@ -58,52 +48,37 @@ pub struct BadLine {
     pub error: LineError,
 }
 
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.error)
-    }
-}
-
-impl std::error::Error for BadLine {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.error.source()
-    }
-}
-
 /// Invalid load, for which no jobs can be drawn.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("`load` is {load}, which is not a finite number above 0")]
 pub struct LoadError {
     /// Given value; not a finite number above 0.
     pub load: f64,
 }
 
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`load` is {}, which is not a finite number above 0", self.load)
-    }
-}
-
-impl std::error::Error for LoadError {}
-
 /// Error of reading a workload.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum WorkloadError {
     /// The text has no jobs.
+    #[error("there is no job in it{}", .first.as_ref().map_or(String::new(), |first| format!("; {first}")))]
     Empty {
         /// The first unreadable line, if there is one.
         first: Option<BadLine>,
     },
     /// A line cannot be read, in a format where no line may be skipped.
+    #[error("{0}")]
     Line(BadLine),
     /// Too many lines cannot be read.
+    #[error("more than {limit} lines cannot be read, the first of them {first}")]
     TooManyBad {
         /// Maximum number of skipped lines.
         limit: u64,
         first: BadLine,
     },
     /// A column is unknown or duplicate.
+    #[error("line {line}: {}", column(.name, *.twice))]
     Column {
         /// Line number of the header.
         line: u64,
@@ -112,11 +87,13 @@ pub enum WorkloadError {
         twice: bool,
     },
     /// The text is not TOML, or not a list of jobs.
+    #[error("{}", .error.to_string().trim_end())]
     Toml {
         /// Error of the parser, with the line.
-        source: Box<toml::de::Error>,
+        error: Box<toml::de::Error>,
     },
     /// More tasks than the limit.
+    #[error("line {line}: with this job there are more than {limit} tasks{}", fewer(*.limit, *.needed))]
     Tasks {
         /// Line at which the limit was exceeded.
         line: u64,
@@ -127,6 +104,7 @@ pub enum WorkloadError {
         needed: Option<f64>,
     },
     /// A factor or cost is not a number above 0.
+    #[error("`{name}` is {value}, which is not a finite number above 0")]
     Setting {
         name: &'static str,
         /// Given value.
@@ -134,45 +112,21 @@ pub enum WorkloadError {
     },
 }
 
-impl fmt::Display for WorkloadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            WorkloadError::Empty { first: None } => f.write_str("there is no job in it"),
-            WorkloadError::Empty { first: Some(first) } => write!(f, "there is no job in it; {first}"),
-            WorkloadError::Line(bad) => write!(f, "{bad}"),
-            WorkloadError::TooManyBad { limit, first } => {
-                write!(f, "more than {limit} lines cannot be read, the first of them {first}")
-            }
-            WorkloadError::Column { line, name, twice: true } => {
-                write!(f, "line {line}: column `{name}` stands twice")
-            }
-            WorkloadError::Column { line, name, twice: false } => {
-                let known = super::table::COLUMNS;
-                write!(f, "line {line}: there is no column `{name}`; ")?;
-                if let Some(near) = crate::catalogue::nearest(name, known.into_iter()) {
-                    write!(f, "did you mean `{near}`? ")?;
-                }
-                write!(f, "There is {}", known.join(", "))
-            }
-            WorkloadError::Toml { source } => write!(f, "{}", source.to_string().trim_end()),
-            WorkloadError::Tasks { line, limit, needed } => {
-                write!(f, "line {line}: with this job there are more than {limit} tasks")?;
-                match needed {
-                    Some(needed) => write!(
-                        f,
-                        ", and {needed:.1e} in all; {} times the bytes make few enough (scale-bytes), or splits and \
-                         partitions as much larger",
-                        rounded_down(*limit as f64 / needed)
-                    ),
-                    None => {
-                        f.write_str("; give fewer, or work without tasks, which is cut when it is simulated")
-                    }
-                }
-            }
-            WorkloadError::Setting { name, value } => {
-                write!(f, "`{name}` is {value}, which is not a finite number above 0")
-            }
-        }
+fn column(name: &str, twice: bool) -> String {
+    match twice {
+        true => format!("column `{name}` stands twice"),
+        false => format!("there is no column `{name}`; {}", listed(name, &super::table::COLUMNS)),
+    }
+}
+
+fn fewer(limit: usize, needed: Option<f64>) -> String {
+    match needed {
+        Some(needed) => format!(
+            ", and {needed:.1e} in all; {} times the bytes make few enough (scale-bytes), or splits and partitions as \
+             much larger",
+            rounded_down(limit as f64 / needed)
+        ),
+        None => "; give fewer, or work without tasks, which is cut when it is simulated".to_owned(),
     }
 }
 
@@ -181,5 +135,3 @@ fn rounded_down(number: f64) -> f64 {
     let inverse_step = 10_f64.powf((-number.log10()).ceil());
     (number * inverse_step).floor() / inverse_step
 }
-
-impl std::error::Error for WorkloadError {}

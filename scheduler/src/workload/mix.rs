@@ -84,10 +84,7 @@ const MIXES: [Mix; 4] = [
 
 /// Catalogue entry of the generator.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
-    name: "mix",
-    aliases: &[],
     paper: "no paper: an assumption",
-    summary: "many short jobs of several programs and a few long ones, with tasks, in a Poisson stream",
     parameters: &[
         Parameter {
             name: "kind",
@@ -107,8 +104,11 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
         },
         Parameter { name: "jobs", default: "200", meaning: "number of jobs" },
     ],
-    only_simulated: None,
-    make,
+    ..Entry::new(
+        "mix",
+        "many short jobs of several programs and a few long ones, with tasks, in a Poisson stream",
+        make,
+    )
 }];
 
 fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Generator>, ArgumentError> {

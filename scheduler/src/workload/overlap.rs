@@ -14,20 +14,20 @@ use rand_distr::{Distribution, Exp1, StandardNormal};
 
 /// Catalogue entry of the generator.
 pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
-    name: "overlap",
-    aliases: &[],
     paper: "overlap 5.3",
-    summary: "log-normal jobs, map and shuffle sizes correlated, in a Poisson stream",
     parameters: &[
         Parameter { name: "load", default: "0.75", meaning: "mean arrivals in a unit of time, below 1" },
         Parameter { name: "jobs", default: "100000", meaning: "number of jobs" },
     ],
-    only_simulated: None,
-    make: |arguments| {
-        let load = arguments.value("load", 0.75, "above 0 and below 1", is_load)?;
-        let jobs = arguments.value("jobs", 100_000, "a number from 1 to 1e9", is_count)?;
-        Ok(Box::new(PoissonJobs { load, jobs }))
-    },
+    ..Entry::new(
+        "overlap",
+        "log-normal jobs, map and shuffle sizes correlated, in a Poisson stream",
+        |arguments| {
+            let load = arguments.value("load", 0.75, "above 0 and below 1", is_load)?;
+            let jobs = arguments.value("jobs", 100_000, "a number from 1 to 1e9", is_count)?;
+            Ok(Box::new(PoissonJobs { load, jobs }))
+        },
+    )
 }];
 
 const JOBS_MAX: u64 = 1_000_000_000;

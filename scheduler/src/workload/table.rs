@@ -76,7 +76,7 @@ struct Builder {
 }
 
 pub(super) fn read_toml(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
-    let file: File = toml::from_str(text).map_err(|error| WorkloadError::Toml { source: Box::new(error) })?;
+    let file: File = toml::from_str(text).map_err(|error| WorkloadError::Toml { error: Box::new(error) })?;
     let mut builder = Builder::default();
     for row in file.job {
         let line = 1 + text[..row.span().start].bytes().filter(|&byte| byte == b'\n').count() as u64;

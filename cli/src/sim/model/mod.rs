@@ -14,7 +14,7 @@ use crate::usage::usage;
 use anyhow::anyhow;
 use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::event::Slots;
-use gristmill_scheduler::metrics::{CollectSettings, Collector, JobRecord, Metric, RunMetrics};
+use gristmill_scheduler::metrics::{Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::sim::cluster::{self, Observer, TaskRun};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
@@ -152,8 +152,7 @@ impl<'a> SimulatedSystem<'a> {
         alone: &AloneTimes,
         sink: &mut dyn FnMut(&EndedJob),
     ) -> anyhow::Result<RunMetrics> {
-        let settings = CollectSettings { capacity: self.capacity(), ..CollectSettings::default() };
-        let mut collector = Collector::new(settings);
+        let mut collector = Collector::new(self.capacity());
         let counts_tasks = matches!(self.machine, SimulatedMachine::Cluster { .. });
         let mut take = |record: &JobRecord| {
             if !counts_tasks {

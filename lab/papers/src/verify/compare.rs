@@ -92,21 +92,6 @@ impl Checker {
         }
     }
 
-    /// Compares as [`Checker::value`]; the first difference gets this remark.
-    pub(crate) fn value_with_remark(
-        &mut self,
-        place: &str,
-        expected: &Value,
-        computed: &Value,
-        remark: &str,
-    ) {
-        let before = self.differences.len();
-        self.value(place, expected, computed);
-        if let Some(difference) = self.differences.get_mut(before) {
-            difference.what.push_str(remark);
-        }
-    }
-
     /// Returns the differences; a case that compared nothing counts as one.
     #[must_use]
     pub(crate) fn into_differences(mut self) -> Vec<CaseDifference> {

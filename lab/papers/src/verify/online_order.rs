@@ -3,9 +3,9 @@
 //! The steps are in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
 //! (`pop`), with its result: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S` (Algorithm 8).
 
-use super::order::{parameters_of, remark_on, size_of};
+use super::order::{parameters_of, size_of};
 use super::{Checker, Input};
-use gristmill_scheduler::policy::pairs::{Branch, OnlineGroups, Schedule, Tie, ties_of_arrival};
+use gristmill_scheduler::policy::pairs::{Branch, OnlineGroups, Schedule};
 use serde_json::Value;
 
 /// Maximum steps and groups of a case.
@@ -30,17 +30,15 @@ pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) ->
             );
         }
     };
-    let mut ties = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let place = format!("steps[{index}]");
-        state.step(step, &place, &mut ties, checker)?;
+        state.step(step, &place, checker)?;
         let (field, computed) = match &state {
             OrderState::OnlineGroups(groups) => ("groups", Value::from(groups.blocks())),
             OrderState::Schedule(_) => ("S", Value::from(state.waiting())),
         };
         if let Some(expected) = step.optional(field) {
-            let place = format!("{place}.{field}");
-            checker.value_with_remark(&place, expected.value(), &computed, &remark_on(&ties));
+            checker.value(&format!("{place}.{field}"), expected.value(), &computed);
         }
     }
     Ok(())
@@ -55,19 +53,12 @@ impl OrderState {
         }
     }
 
-    /// Executes a step; adds the choices of Algorithm 8 to `ties`.
-    fn step(
-        &mut self,
-        step: &Input<'_>,
-        place: &str,
-        ties: &mut Vec<Tie>,
-        checker: &mut Checker,
-    ) -> Result<(), String> {
+    /// Executes a step.
+    fn step(&mut self, step: &Input<'_>, place: &str, checker: &mut Checker) -> Result<(), String> {
         let waiting = self.waiting();
         if let Some(popped) = step.optional("pop") {
             let first = *waiting.first().ok_or_else(|| format!("`{place}.pop`: no job waits"))?;
-            let place = format!("{place}.pop");
-            checker.value_with_remark(&place, popped.value(), &Value::from(first), &remark_on(ties));
+            checker.value(&format!("{place}.pop"), popped.value(), &Value::from(first));
             match self {
                 Self::OnlineGroups(groups) => groups.leave(first),
                 Self::Schedule(schedule) => schedule.leave(first),
@@ -82,9 +73,6 @@ impl OrderState {
         }
         let size = size_of(&step.field("job")?)?;
         let drawn = step.field("u")?.number_in(0.0, 1.0)?;
-        if let Self::Schedule(schedule) = self {
-            ties.extend(ties_of_arrival(schedule, id, size, drawn));
-        }
         let branch = match self {
             Self::OnlineGroups(groups) => match groups.arrive(id, size, drawn) {
                 Branch::Reschedule => "reschedule".to_owned(),
@@ -142,28 +130,6 @@ mod tests {
             {"arrive": 4, "job": [1, 1], "u": 1e-9, "branch": "reschedule", "S": [2, 4, 1]},
         ]);
         assert_eq!(differences(&json!({}), &steps), [""; 0]);
-    }
-
-    #[test]
-    fn difference_after_a_tie_of_algorithm_8_names_the_tie() {
-        let steps = |last: Value| {
-            json!([
-                {"arrive": 0, "job": [4, 4], "u": 0.9},
-                {"arrive": 1, "job": [9, 9], "u": 0.9, "S": [0, 1]},
-                {"arrive": 2, "job": [2, 2], "u": 0.9, "S": last},
-            ])
-        };
-        // Its weight with the first is 2, with the second 7: no tie.
-        let found = differences(&json!({}), &steps(json!([0, 1, 2])));
-        assert_eq!(found[0], "steps[2].S[1]: expected 1, computed 2");
-        let tied = json!([
-            {"arrive": 0, "job": [4, 4], "u": 0.9},
-            {"arrive": 1, "job": [4, 4], "u": 0.9},
-            {"arrive": 2, "job": [6, 5], "u": 0.9, "S": [0, 1, 2]},
-        ]);
-        let tie = "; ties leave a choice: 2 could go beside any of 0, 1: the weights are equal";
-        let found = differences(&json!({}), &tied);
-        assert_eq!(found[0], format!("steps[2].S[1]: expected 1, computed 2{tie}"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::ledger::quotas;
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::{Job, Ledger, Worker};
-use crate::plan::{Line, Reason, Share, SlotFloor};
+use crate::plan::{Floor, Line, Reason, Share};
 use crate::units::Time;
 use crate::view::{Handle, Station};
 use std::cmp::Reverse;
@@ -217,7 +217,7 @@ impl<'a> WhatIf<'a> {
     }
 }
 
-impl SlotFloor for WhatIf<'_> {
+impl Floor for WhatIf<'_> {
     fn unified(&self) -> bool {
         self.unified
     }
@@ -230,14 +230,14 @@ impl SlotFloor for WhatIf<'_> {
         }
     }
 
-    fn held(&self, job: Handle, station: Station) -> u32 {
-        let Some(job) = self.job(job) else { return 0 };
+    fn held(&self, job: Handle, station: Station) -> f64 {
+        let Some(job) = self.job(job) else { return 0.0 };
         let claim = self.claims.get(&job.id);
-        match station {
+        f64::from(match station {
             Station::Map => job.counts.maps_running + claim.map_or(0, |claim| claim.maps),
             Station::Shuffle => 0,
             Station::Reduce => job.reduces_firm() + claim.map_or(0, |claim| claim.reduces),
-        }
+        })
     }
 
     fn start(&mut self, job: Handle, station: Station, _: Option<Line>, _: Reason) -> bool {
@@ -256,8 +256,6 @@ impl SlotFloor for WhatIf<'_> {
     }
 
     /// Lines apply to the executed plan only.
-    fn lines(&mut self, _: Station, _: &[f64]) {}
-
     fn line_open(&self, _: Station, _: Line) -> bool {
         0 < self.left
     }

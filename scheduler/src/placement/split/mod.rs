@@ -21,24 +21,25 @@ const NEWEST: f64 = 1.0 / 256.0;
 /// like a slow worker, which a split may then leave without the tasks that could correct this.
 const SHARED: f64 = 16.0;
 
-/// Computes the rate of tasks of each worker.
-pub trait Split: Send {
-    /// Returns its name, as in `--placement`.
-    fn name(&self) -> &'static str;
+/// Function that divides arriving tasks among workers. Fails in a setting without a solution.
+type Divide = dyn Fn(&QueueSetting<'_>) -> Result<Division, QueueError> + Send;
 
-    /// Returns the thesis' D in seconds, for [`QueueSetting::new`].
-    fn delay(&self) -> f64;
+/// Split with its parameters.
+pub struct Split {
+    /// The thesis' D in seconds, for [`QueueSetting::new`].
+    pub(super) delay: f64,
+    pub(super) divide: Box<Divide>,
+    /// True if assignments are even while the arrival rate is unknown or exceeds the capacity of the workers. Else they
+    /// are proportional to the service rates then, which is the limit of splits as the load grows.
+    pub(super) even: bool,
+}
 
-    /// Returns the arrival rates at each worker.
-    ///
-    /// # Errors
-    /// A setting without a solution for this split.
-    fn split(&self, setting: &QueueSetting<'_>) -> Result<Division, QueueError>;
-
-    /// Returns the weights of assignment while the arrival rate is unknown or exceeds the capacity of the
-    /// workers. They are proportional to the service rates, which is the limit of splits as the load grows.
-    fn under_full_load(&self, servers: &[Server]) -> Vec<f64> {
-        servers.iter().map(|server| server.mu).collect()
+impl Split {
+    pub(super) fn new(
+        delay: f64,
+        divide: impl Fn(&QueueSetting<'_>) -> Result<Division, QueueError> + Send + 'static,
+    ) -> Self {
+        Self { delay, divide: Box::new(divide), even: false }
     }
 }
 
@@ -82,7 +83,8 @@ pub(crate) fn read_sign(arguments: &mut Arguments<'_>) -> Result<Sign, ArgumentE
 /// Placement that assigns maps by a split. Negative rates count as 0, since waiting maps are not passed on. Reduces,
 /// homes and retries are placed as by [`Pull`].
 pub struct SplitPlacement {
-    split: Box<dyn Split>,
+    name: &'static str,
+    split: Split,
     rest: Pull,
     /// Rounding remainder of each worker from the last assignment to whole maps; between -1 and 1.
     owed: BTreeMap<WorkerId, f64>,
@@ -119,14 +121,14 @@ struct Weights {
 impl SplitPlacement {
     /// Creates a placement that assigns by this split.
     #[must_use]
-    pub fn new(split: Box<dyn Split>) -> Self {
-        let between = Average::default();
+    pub fn new(name: &'static str, split: Split) -> Self {
         Self {
+            name,
             split,
             rest: Pull::new(),
             owed: BTreeMap::new(),
             seconds: BTreeMap::new(),
-            between,
+            between: Average::default(),
             last: None,
         }
     }
@@ -154,7 +156,7 @@ impl SplitPlacement {
         let (mu, lambda) = self.measure(request);
         let kept = self.last.take().filter(|last| last.ids == ids && last.fits(&mu, lambda));
         self.last.insert(kept.unwrap_or_else(|| {
-            let parts = parts(self.split.as_ref(), &mu, lambda);
+            let parts = parts(&self.split, &mu, lambda);
             Weights { ids, mu, lambda, parts }
         }))
     }
@@ -189,13 +191,13 @@ fn service_rates(request: AssignmentRequest<'_>, seconds: &BTreeMap<WorkerId, Av
 }
 
 /// Returns the fraction of all maps for each worker; their sum is 1.
-fn parts(split: &dyn Split, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
+fn parts(split: &Split, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
     let servers: Vec<Server> = mu.iter().map(|&mu| Server::exponential(mu)).collect();
     let computed = lambda.and_then(|lambda| {
-        let setting = QueueSetting::new(&servers, lambda, split.delay()).ok()?;
-        Some(split.split(&setting).ok()?.rates)
+        let setting = QueueSetting::new(&servers, lambda, split.delay).ok()?;
+        Some((split.divide)(&setting).ok()?.rates)
     });
-    let weights = computed.unwrap_or_else(|| split.under_full_load(&servers));
+    let weights = computed.unwrap_or_else(|| if split.even { vec![1.0; mu.len()] } else { mu.to_vec() });
     let weights: Vec<f64> = weights.into_iter().map(|weight| weight.max(0.0)).collect();
     let total: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / total).collect()
@@ -203,7 +205,7 @@ fn parts(split: &dyn Split, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
 
 impl Placement for SplitPlacement {
     fn name(&self) -> &'static str {
-        self.split.name()
+        self.name
     }
 
     fn choose(&mut self, offer: Offer<'_>) -> Option<Choice> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::event::Slots;
-use crate::placement::catalogue::{place, split_by_name, splits};
+use crate::placement::catalogue::place;
 use crate::placement::g_m_1::Arrivals;
 use crate::sim::cluster::{self, Config, Observer, TaskRun};
 use crate::station::PerStation;
@@ -354,9 +354,6 @@ fn every_split_and_placement_can_be_made_by_its_name_and_has_its_row_in_the_tabl
     for entry in crate::placement::catalogue::catalogue() {
         assert_eq!(crate::placement::by_name(entry.name).unwrap().name(), entry.name);
         assert!(table.contains(&format!("| `{}` |", entry.name)), "no row for {}", entry.name);
-    }
-    for entry in splits() {
-        assert_eq!(split_by_name(entry.name).unwrap().name(), entry.name);
     }
 }
 

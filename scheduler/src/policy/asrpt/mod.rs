@@ -36,20 +36,20 @@ pub(super) const PREEMPTIVE: Parameter =
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "asrpt",
-    aliases: &[],
     paper: "ASRPT VI, Algorithm 1",
-    summary: "maps as in a virtual SRPT, then reduces, then maps, least work left first",
     parameters: &[
         Parameter { name: "slot", default: "1s", meaning: "length of a slot, in which work is measured" },
         PREEMPTIVE,
     ],
-    only_simulated: None,
-    make: |arguments| {
-        let slot = SlotLength::take(arguments)?;
-        let preemptive = arguments.flag("preemptive")?;
-        Ok(Box::new(Asrpt::new(slot, preemptive)))
-    },
+    ..Entry::new(
+        "asrpt",
+        "maps as in a virtual SRPT, then reduces, then maps, least work left first",
+        |arguments| {
+            let slot = SlotLength::take(arguments)?;
+            let preemptive = arguments.flag("preemptive")?;
+            Ok(Box::new(Asrpt::new(slot, preemptive)))
+        },
+    )
 }];
 
 /// Length of a slot as text: `1s`, `250ms`, `0.5`.

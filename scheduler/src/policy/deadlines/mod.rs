@@ -38,22 +38,24 @@ const PARAMETERS: &[Parameter] = &[
 /// Catalogue entries of the policies.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
     Entry {
-        name: "min-scheduler",
         aliases: &["min"],
         paper: "deadlines III, IV",
-        summary: "the slots that jobs need to reach their deadlines; leaves others idle",
         parameters: PARAMETERS,
-        only_simulated: None,
-        make: |arguments| Ok(Box::new(made(Excess::Idle, arguments)?)),
+        ..Entry::new(
+            "min-scheduler",
+            "the slots that jobs need to reach their deadlines; leaves others idle",
+            |arguments| Ok(Box::new(made(Excess::Idle, arguments)?)),
+        )
     },
     Entry {
-        name: "max-scheduler",
         aliases: &["max"],
         paper: "deadlines III, IV",
-        summary: "the slots that jobs need to reach their deadlines, and the rest in the same order",
         parameters: PARAMETERS,
-        only_simulated: None,
-        make: |arguments| Ok(Box::new(made(Excess::Given, arguments)?)),
+        ..Entry::new(
+            "max-scheduler",
+            "the slots that jobs need to reach their deadlines, and the rest in the same order",
+            |arguments| Ok(Box::new(made(Excess::Given, arguments)?)),
+        )
     },
 ];
 

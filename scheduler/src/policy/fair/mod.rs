@@ -19,13 +19,10 @@ use std::collections::BTreeMap;
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "fair",
-    aliases: &[],
     paper: "ASRPT VII, deadlines V",
-    summary: "max-min sharing of slots over pools and jobs, by weight",
-    parameters: &[],
-    only_simulated: None,
-    make: |_| Ok(Box::new(Fair::new())),
+    ..Entry::new("fair", "max-min sharing of slots over pools and jobs, by weight", |_| {
+        Ok(Box::new(Fair::new()))
+    })
 }];
 
 /// Key of a pool: a named one, or that of one job without pool, by seq.

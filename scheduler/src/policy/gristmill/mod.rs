@@ -34,10 +34,6 @@ const STRETCH: f64 = 4.0;
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "gristmill",
-    aliases: &[],
-    paper: "our own",
-    summary: "nearest to its end first, also before running reduces, after one map of every new job, and never much slower than fair",
     parameters: &[
         Parameter { name: "pilot", default: "yes", meaning: "whether one map of a new job goes first" },
         Parameter { name: "aging", default: "yes", meaning: "whether a job that is due gets its equal part" },
@@ -49,8 +45,11 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
         Parameter { name: "reduces", default: "yes", meaning: "whether the work of reduces counts" },
         Parameter { name: "preemptive", default: "yes", meaning: "whether running reduces make way" },
     ],
-    only_simulated: None,
-    make,
+    ..Entry::new(
+        "gristmill",
+        "nearest to its end first, also before running reduces, after one map of every new job, and never much slower than fair",
+        make,
+    )
 }];
 
 fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError> {

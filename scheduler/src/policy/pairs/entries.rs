@@ -1,34 +1,27 @@
 //! Catalogue entries of the pairs rules.
 
-use super::rule::RULES;
-use super::{Pairs, rule};
-use crate::catalogue::{ArgumentError, Arguments, Entry};
+use super::Pairs;
+use super::rule::{POLICIES, RULES};
+use crate::catalogue::{Entry, Make};
 use crate::policy::Policy;
 
-const fn entry(
-    place: usize,
-    make: fn(&mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError>,
-) -> Entry<dyn Policy> {
-    let Entry { name, aliases, paper, summary, parameters, only_simulated, .. } = RULES[place];
-    Entry { name, aliases, paper, summary, parameters, only_simulated, make }
-}
-
-pub(super) fn policy(place: usize, arguments: &mut Arguments<'_>) -> Result<Box<dyn Policy>, ArgumentError> {
-    let rule = (RULES[place].make)(arguments)?;
-    Ok(Box::new(Pairs::new(*rule)))
+const fn entry<const PLACE: usize>() -> Entry<dyn Policy> {
+    let Entry { name, paper, summary, parameters, .. } = RULES[PLACE];
+    let make: Make<dyn Policy> = |arguments| Ok(Box::new(Pairs::new(*(RULES[PLACE].make)(arguments)?)));
+    Entry { paper, parameters, ..Entry::new(name, summary, make) }
 }
 
 /// Catalogue entries of the policies.
-pub(in crate::policy) const ENTRIES: &[Entry<dyn Policy>; rule::POLICIES] = &[
-    entry(0, |arguments| policy(0, arguments)),
-    entry(1, |arguments| policy(1, arguments)),
-    entry(2, |arguments| policy(2, arguments)),
-    entry(3, |arguments| policy(3, arguments)),
-    entry(4, |arguments| policy(4, arguments)),
-    entry(5, |arguments| policy(5, arguments)),
-    entry(6, |arguments| policy(6, arguments)),
-    entry(7, |arguments| policy(7, arguments)),
-    entry(8, |arguments| policy(8, arguments)),
-    entry(9, |arguments| policy(9, arguments)),
-    entry(10, |arguments| policy(10, arguments)),
+pub(in crate::policy) const ENTRIES: &[Entry<dyn Policy>; POLICIES] = &[
+    entry::<0>(),
+    entry::<1>(),
+    entry::<2>(),
+    entry::<3>(),
+    entry::<4>(),
+    entry::<5>(),
+    entry::<6>(),
+    entry::<7>(),
+    entry::<8>(),
+    entry::<9>(),
+    entry::<10>(),
 ];

@@ -77,7 +77,7 @@ pub fn smallest_weight(jobs: &[Size], alpha: f64) -> f64 {
 }
 
 /// Returns the indices of the matched jobs, ascending and of an even number, and the odd one left out.
-pub(super) fn matched_jobs(jobs: &[Size]) -> (Vec<usize>, Option<usize>) {
+fn matched_jobs(jobs: &[Size]) -> (Vec<usize>, Option<usize>) {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     if MATCHED_MAX < order.len() {
         order.sort_unstable_by(by(|index| jobs[index].total()));
@@ -92,7 +92,7 @@ pub(super) fn matched_jobs(jobs: &[Size]) -> (Vec<usize>, Option<usize>) {
     (order, odd)
 }
 
-pub(super) fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
+fn pairs_of(jobs: &[Size], order: &[usize], alpha: f64) -> Vec<[usize; 2]> {
     let weight = |a: usize, b: usize| jobs[order[a]].weight(jobs[order[b]], alpha);
     let pairs = matching::minimum_weight_perfect(order.len(), weight);
     pairs.into_iter().map(|[a, b]| [order[a], order[b]]).collect()
@@ -133,7 +133,7 @@ impl Schedule {
     /// first of equals): before it if its `s - m` is larger, else behind it. Returns true if all jobs were matched
     /// again.
     pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> bool {
-        if self.is_reordered(drawn) {
+        if drawn * ((self.jobs.len() + 1) as f64).powi(4) < 1.0 {
             let mut all = std::mem::take(&mut self.jobs);
             all.push((id, size));
             all.sort_unstable_by_key(|&(id, _)| id);
@@ -149,21 +149,6 @@ impl Schedule {
         let before = self.jobs[near].1.surplus() < size.surplus();
         self.jobs.insert(if before { near } else { near + 1 }, (id, size));
         false
-    }
-
-    /// Factor of the pairing degree in the weight.
-    pub(super) fn alpha(&self) -> f64 {
-        self.alpha
-    }
-
-    /// Returns the waiting jobs in the order of execution.
-    pub(super) fn jobs(&self) -> &[(u64, Size)] {
-        &self.jobs
-    }
-
-    /// Line 1: true if with this draw all jobs are matched again on an arrival.
-    pub(super) fn is_reordered(&self, drawn: f64) -> bool {
-        drawn * ((self.jobs.len() + 1) as f64).powi(4) < 1.0
     }
 
     /// Applies Algorithm 7 to these jobs, which must be all waiting jobs.

@@ -38,7 +38,6 @@ pub mod optimum;
 mod rule;
 mod sequence;
 mod sorted;
-mod ties;
 mod waiting;
 
 use crate::job::Size;
@@ -58,7 +57,6 @@ pub use matched::{Schedule, matched, n_couple, smallest_weight};
 pub use rule::{OrderError, OrderedJobs, RULES, Rule, SIZE_MAX, order, rule};
 pub use sequence::{Averages, Times, averages, times, total};
 pub use sorted::{JobBlocks, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
-pub use ties::{Tie, ties_of_arrival};
 
 /// Rule applied to jobs that arrive and end.
 #[derive(Debug)]

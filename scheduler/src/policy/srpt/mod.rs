@@ -18,16 +18,14 @@ use crate::view::{Change, Handle, Row, Station, View};
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    name: "srpt",
-    aliases: &[],
     paper: "ASRPT VI, Lemma 1",
-    summary: "least work left first, as if reduces need not wait for maps: a lower bound",
-    parameters: &[],
     only_simulated: Some(
         "it ignores that reduces wait for the maps of their job, so its schedule is a bound and not one that a \
          cluster can carry out; `asrpt` is its feasible form",
     ),
-    make: |_| Ok(Box::new(Srpt::new())),
+    ..Entry::new("srpt", "least work left first, as if reduces need not wait for maps: a lower bound", |_| {
+        Ok(Box::new(Srpt::new()))
+    })
 }];
 
 /// Key of a job by work, lowest first, then by [`Row::seq`].

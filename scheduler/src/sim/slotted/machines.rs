@@ -3,7 +3,7 @@
 use super::{Config, SlotService};
 use crate::ledger::lines::LineCredits;
 use crate::metrics::JobRecord;
-use crate::plan::{Line, Reason, Share, SlotFloor};
+use crate::plan::{Floor, Line, Reason, Share};
 use crate::units::Span;
 use crate::view::{Handle, PerStation, Row, Station};
 use crate::workload::Job;
@@ -260,7 +260,7 @@ fn show(work: &MachineWork<'_>, config: Config, row: &mut Row) {
     row.done_time = f64::from(row.done);
 }
 
-impl SlotFloor for Machines<'_> {
+impl Floor for Machines<'_> {
     fn unified(&self) -> bool {
         true
     }
@@ -269,13 +269,13 @@ impl SlotFloor for Machines<'_> {
         if station == Station::Shuffle { 0.0 } else { f64::from(self.free) }
     }
 
-    fn held(&self, job: Handle, station: Station) -> u32 {
+    fn held(&self, job: Handle, station: Station) -> f64 {
         let work = self.job(job);
-        match station {
+        f64::from(match station {
             Station::Map => work.maps_given,
             Station::Shuffle => 0,
             Station::Reduce => work.reduces_given,
-        }
+        })
     }
 
     fn start(&mut self, job: Handle, station: Station, line: Option<Line>, _: Reason) -> bool {

@@ -2,7 +2,7 @@
 //! free slots.
 
 use crate::verify::{Checker, Input};
-use gristmill_scheduler::plan::{Line, Plan, Reason, Share, SlotFloor};
+use gristmill_scheduler::plan::{Floor, Line, Plan, Reason, Share};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::policy::deadlines::{DeadlineState, Deadlines, Excess, Standing};
 use gristmill_scheduler::station::PerStation;
@@ -107,7 +107,7 @@ impl PlanCase {
         }
         let mut floor = CountedSlots { free: self.free, rows: &self.rows, started: vec![0; self.rows.len()] };
         let standings = policy.standings(view);
-        let mut plan = Plan::on_slots(&mut floor);
+        let mut plan = Plan::new(&mut floor);
         policy.plan(view, &mut plan);
         plan.finish();
         (floor.started, standings)
@@ -125,7 +125,7 @@ struct CountedSlots<'a> {
     started: Vec<u32>,
 }
 
-impl SlotFloor for CountedSlots<'_> {
+impl Floor for CountedSlots<'_> {
     fn unified(&self) -> bool {
         false
     }
@@ -134,10 +134,10 @@ impl SlotFloor for CountedSlots<'_> {
         if station == Station::Map { f64::from(self.free) } else { 0.0 }
     }
 
-    fn held(&self, job: Handle, station: Station) -> u32 {
+    fn held(&self, job: Handle, station: Station) -> f64 {
         match station {
-            Station::Map => self.rows[job.index()].held[Station::Map] as u32 + self.started[job.index()],
-            Station::Shuffle | Station::Reduce => 0,
+            Station::Map => self.rows[job.index()].held[Station::Map] + f64::from(self.started[job.index()]),
+            Station::Shuffle | Station::Reduce => 0.0,
         }
     }
 
@@ -150,8 +150,6 @@ impl SlotFloor for CountedSlots<'_> {
         }
         starts
     }
-
-    fn lines(&mut self, _: Station, _: &[f64]) {}
 
     fn line_open(&self, _: Station, _: Line) -> bool {
         false

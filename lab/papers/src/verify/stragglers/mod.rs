@@ -3,8 +3,8 @@
 use crate::verify::compare::json_of;
 use crate::verify::{Checker, Input};
 use gristmill_scheduler::estimate::dtd;
-use gristmill_scheduler::placement::g_m_1::{Arrivals, GM1};
-use gristmill_scheduler::placement::{PlaceError, Placed, place, place_by};
+use gristmill_scheduler::placement::g_m_1::Arrivals;
+use gristmill_scheduler::placement::{PlaceError, Placed, place};
 use gristmill_scheduler::queueing::sizing::{Law, Spend, WorkerPrice, best_count, best_mix};
 use gristmill_scheduler::queueing::{Dtd, QueueError, Server, mean_sojourn};
 use serde_json::{Map, Value, json};
@@ -101,10 +101,13 @@ pub(super) fn rates(input: &Input<'_>, expect: &Value, checker: &mut Checker) ->
 pub(super) fn g_m_1(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
     let kind = input.field("kind")?.text()?;
     let wanted = "M, D, E and a number of stages, or H2: and a squared coefficient of variation";
-    let arrivals: Arrivals = kind.parse().map_err(|_| format!("`input.kind` is `{kind}`, not {wanted}"))?;
+    if kind.parse::<Arrivals>().is_err() {
+        return Err(format!("`input.kind` is `{kind}`, not {wanted}"));
+    }
     let servers: Vec<Server> =
         input.field("mu")?.numbers(VALUES_MAX)?.into_iter().map(Server::exponential).collect();
-    let placed = place_by(&GM1::new(arrivals), &servers, input.field("lam")?.number()?).map_err(words)?;
+    let placed =
+        place(&format!("g-m-1:arrivals={kind}"), &servers, input.field("lam")?.number()?).map_err(words)?;
     let alpha = placed.level.unwrap_or_default();
     let root = |server: &Server| {
         if server.mu <= alpha { Value::Null } else { (1.0 - alpha / server.mu).into() }

@@ -72,7 +72,7 @@ fn a_wrong_value_is_a_difference() {
 
 #[test]
 fn malformed_input_is_named() {
-    assert_eq!(refused("mst", &json!({ "rates": [] })), "there is no worker");
+    assert_eq!(refused("mst", &json!({ "rates": [] })), "there are 0 workers, not 1 to 1000000");
     assert_eq!(refused("mst", &json!({ "rates": [1, "x"] })), "`input.rates[1]` is \"x\", not a number");
     assert_eq!(refused("mst", &json!({ "rates": [0] })), "`a` is 0, which is not above 0 where `b` is 0");
     assert_eq!(

@@ -347,6 +347,7 @@ impl Stage {
     }
 
     fn result(self, job: JobId) -> (String, BTreeMap<TaskId, u32>, BTreeSet<usize>) {
+        #[cfg(debug_assertions)]
         self.scene.state.core.audit().unwrap();
         assert!(self.kill.is_none(), "the master was not killed");
         let status = self.scene.state.queries().status(self.scene.now, job);

@@ -1,7 +1,7 @@
 //! Rules by name, with their parameters.
 
 use super::Rule;
-use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
+use crate::catalogue::{ArgumentError, Arguments, Entry, Make, Parameter};
 
 const DELTA: Parameter = Parameter {
     name: "delta",
@@ -39,9 +39,9 @@ const fn entry(
     paper: &'static str,
     summary: &'static str,
     parameters: &'static [Parameter],
-    make: fn(&mut Arguments<'_>) -> Result<Box<Rule>, ArgumentError>,
+    make: Make<Rule>,
 ) -> Entry<Rule> {
-    Entry { name, aliases: &[], paper, summary, parameters, only_simulated: None, make }
+    Entry { paper, parameters, ..Entry::new(name, summary, make) }
 }
 
 /// Number of rules that are policies too: the first ones of [`RULES`].

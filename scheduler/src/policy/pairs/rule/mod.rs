@@ -7,13 +7,11 @@ use super::matched::{Schedule, matched, n_couple};
 use super::optimum;
 use super::sequence::{self, Averages, Times};
 use super::sorted::{JobBlocks, by_priority, max_diff, max_shuffle, max_srpt, pairwise};
-use super::ties::{Tie, ties_of_arrival, ties_of_match};
 use crate::catalogue;
 use crate::catalogue::{CatalogueError, Entry};
 use crate::job::Size;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use std::fmt;
 
 pub(super) use entries::POLICIES;
 pub use entries::RULES;
@@ -134,25 +132,6 @@ impl Rule {
         }
     }
 
-    /// Returns the choices that ties left to `match` or `o-match`; empty for other rules.
-    #[must_use]
-    pub fn ties(&self, jobs: &[Size]) -> Vec<Tie> {
-        match *self {
-            Rule::Match { alpha } => ties_of_match(jobs, alpha),
-            Rule::OnlineMatch { alpha, seed } => {
-                let (mut schedule, mut draws) = (Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed));
-                let mut ties = Vec::new();
-                for (id, &job) in (0..).zip(jobs) {
-                    let drawn = draws.random();
-                    ties.extend(ties_of_arrival(&schedule, id, job, drawn));
-                    schedule.arrive(id, job, drawn);
-                }
-                ties
-            }
-            _ => Vec::new(),
-        }
-    }
-
     /// Returns the concatenated blocks of [`Rule::blocks`].
     #[must_use]
     pub fn order(&self, jobs: &[Size]) -> Vec<usize> {
@@ -173,19 +152,20 @@ pub struct OrderedJobs {
     pub averages: Averages,
     /// Minimum average makespan of all orders, if there are few enough jobs to try all.
     pub optimum: Option<f64>,
-    /// Choices that ties left to the rule ([`Rule::ties`]).
-    pub ties: Vec<Tie>,
 }
 
 /// Error of ordering jobs.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
     /// Unknown rule, or parameters that it rejects.
+    #[error(transparent)]
     Rule(CatalogueError),
     /// No job to order.
+    #[error("there is no job to order")]
     Empty,
     /// A size out of range.
+    #[error("job {index}: `{field}` is {value}, which is not a number of seconds from 0 to {:e}", SIZE_MAX)]
     Size {
         /// Index of the job.
         index: usize,
@@ -194,30 +174,6 @@ pub enum OrderError {
         /// As given.
         value: f64,
     },
-}
-
-impl fmt::Display for OrderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OrderError::Rule(error) => error.fmt(f),
-            OrderError::Empty => f.write_str("there is no job to order"),
-            OrderError::Size { index, field, value } => {
-                write!(
-                    f,
-                    "job {index}: `{field}` is {value}, which is not a number of seconds from 0 to {SIZE_MAX:e}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for OrderError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            OrderError::Rule(error) => error.source(),
-            OrderError::Empty | OrderError::Size { .. } => None,
-        }
-    }
 }
 
 /// Maximum size of a job in seconds; sums of sizes are finite.
@@ -256,5 +212,5 @@ pub fn order(text: &str, jobs: &[(f64, f64)]) -> Result<OrderedJobs, OrderError>
     let averages = sequence::averages(&times);
     let few = jobs.len() <= optimum::JOBS_MAX;
     let optimum = few.then(|| optimum::one_order(&jobs).total / jobs.len() as f64);
-    Ok(OrderedJobs { order, blocks, times, averages, optimum, ties: rule.ties(&jobs) })
+    Ok(OrderedJobs { order, blocks, times, averages, optimum })
 }

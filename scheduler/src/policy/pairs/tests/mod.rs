@@ -2,7 +2,6 @@
 
 mod optimum;
 mod theorems;
-mod ties;
 mod waiting;
 mod worked;
 

@@ -1,8 +1,7 @@
 //! Execution of the grants of a plan, as rates.
 
 use super::{FluidFloor, MAP, NOTHING, SHUFFLE};
-use crate::plan;
-use crate::plan::{Line, Member, Reason, Share};
+use crate::plan::{Floor, Line, Reason, Share};
 use crate::view::{Handle, Station};
 
 impl FluidFloor {
@@ -80,7 +79,7 @@ fn place_of(station: Station) -> Option<usize> {
     }
 }
 
-impl plan::Floor for FluidFloor {
+impl Floor for FluidFloor {
     fn unified(&self) -> bool {
         false
     }
@@ -120,8 +119,9 @@ impl plan::Floor for FluidFloor {
         }
     }
 
-    fn fill(&mut self, _: &[Member]) {
-        unreachable!("this floor takes all members of tiers itself");
+    /// Rates have no single tasks: [`FluidFloor::raise`] and [`FluidFloor::join`] take all grants.
+    fn start(&mut self, _: Handle, _: Station, _: Option<Line>, _: Reason) -> bool {
+        false
     }
 
     fn lines(&mut self, station: Station, fractions: &[f64]) {

@@ -245,16 +245,21 @@ impl World {
         self.send_what_was_said();
         self.watch();
         self.oracle.workers(self.now, self.state.fleet.workers.len());
+        #[cfg(debug_assertions)]
+        self.audit();
+        if 0 < self.state.policy_panics().count {
+            let panic = self.state.policy_panics().last.clone();
+            self.must(Err(format!("the policy panicked: {panic}")));
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    fn audit(&mut self) {
         if self.looks_inside
             && self.instants.is_multiple_of(AUDIT_EVERY)
             && let Err(violations) = self.state.core.audit()
         {
-            let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            self.must(Err(all.join("\n")));
-        }
-        if 0 < self.state.policy_panics().count {
-            let panic = self.state.policy_panics().last.clone();
-            self.must(Err(format!("the policy panicked: {panic}")));
+            self.must(Err(violations.join("\n")));
         }
     }
 

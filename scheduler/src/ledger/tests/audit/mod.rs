@@ -9,29 +9,14 @@ mod workers;
 use crate::ledger::Ledger;
 use std::fmt;
 
-/// An invariant that does not hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Violation {
-    /// Whose: a job, task, attempt, worker.
-    pub subject: String,
-    /// Condition that must hold.
-    pub rule: &'static str,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.subject, self.rule)
-    }
-}
-
 /// Collects what does not hold.
 #[derive(Default)]
-struct Findings(Vec<Violation>);
+struct Findings(Vec<String>);
 
 impl Findings {
     fn rule(&mut self, holds: bool, subject: impl fmt::Display, rule: &'static str) {
         if !holds {
-            self.0.push(Violation { subject: subject.to_string(), rule });
+            self.0.push(format!("{subject}: {rule}"));
         }
     }
 }
@@ -40,7 +25,7 @@ impl Findings {
 ///
 /// # Errors
 /// The invariants that do not hold.
-pub(crate) fn audit(ledger: &Ledger) -> Result<(), Vec<Violation>> {
+pub(crate) fn audit(ledger: &Ledger) -> Result<(), Vec<String>> {
     let mut findings = Findings::default();
     workers::audit_workers(ledger, &mut findings);
     attempts::audit_attempts(ledger, &mut findings);
