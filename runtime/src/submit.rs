@@ -323,8 +323,7 @@ pub(crate) fn plan(
     let input = |source| SubmitError::Input { source };
     fault::place("split");
     let inputs = with_columns(plan.inputs(), &options.read_columns)?;
-    let splits =
-        with_bare_tasks(&plan, plan_splits(&inputs, &listing, rules(options, limits)).map_err(input)?);
+    let splits = with_bare_tasks(&plan, plan_splits(&inputs, &listing, rules(options)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
     let part_format = options.part_format.unwrap_or(plan.part_format());
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
@@ -463,9 +462,8 @@ fn check_exact(exact: &ExactWork, maps: usize, reduces: u32) -> Result<(), TaskE
     )))
 }
 
-fn rules(options: &JobOptions, limits: InputLimits) -> SplitRules {
-    let leaving_out = (0 < limits.bad_records_max).then_some(limits);
-    SplitRules { split_bytes: options.split_bytes, cuts: options.cuts, leaving_out, ..SplitRules::default() }
+fn rules(options: &JobOptions) -> SplitRules {
+    SplitRules { split_bytes: options.split_bytes, cuts: options.cuts, ..SplitRules::default() }
 }
 
 /// Adds the tasks without records, in the order of inputs. Side inputs are read by at least one task, so that their

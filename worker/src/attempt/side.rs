@@ -96,7 +96,7 @@ impl SideInputs {
             Some(whole) => whole.clone(),
             None => {
                 let bad = BadRecords::up_to(self.limits.bad_records_max);
-                let read = SideContents::read(&input.files, &**access, &self.limits, &bad);
+                let read = SideContents::read(&input.files, &**access, &self.limits);
                 let files = read.map_err(task_error)?;
                 let blocks = files.blocks(&input.files);
                 if self.narrates {
@@ -133,16 +133,11 @@ struct SideFile {
 }
 
 impl SideContents {
-    fn read(
-        side: &Split,
-        access: &dyn FileAccess,
-        limits: &InputLimits,
-        bad: &BadRecords,
-    ) -> Result<Self, InputError> {
+    fn read(side: &Split, access: &dyn FileAccess, limits: &InputLimits) -> Result<Self, InputError> {
         let mut contents = Self::default();
         for piece in &side.pieces {
             let file = Split { pieces: vec![piece.clone()], ..*side };
-            contents.read_file(&file, access, limits, bad)?;
+            contents.read_file(&file, access, limits)?;
         }
         Ok(contents)
     }
@@ -152,11 +147,10 @@ impl SideContents {
         file: &Split,
         access: &dyn FileAccess,
         limits: &InputLimits,
-        bad: &BadRecords,
     ) -> Result<(), InputError> {
         let begin = self.bytes.len();
         let mut first = None;
-        let mut blocks = open_split(file, access, limits).leaving_out_into(bad);
+        let mut blocks = open_split(file, access, limits);
         while let Some(block) = blocks.next_block()? {
             if SIDE_BYTES_MAX - self.bytes.len() <= block.bytes().len() {
                 let path = block.source().path.as_str().into();

@@ -1,8 +1,7 @@
-//! Bad records: those that the format of an input or the mapper refuses, and that the job may skip.
+//! Bad records: those that the mapper refuses, and that the job may skip.
 //!
-//! An attempt collects them here in the order of their offsets: those of the format as its blocks are
-//! read, and those of the mapper as it refuses them. It fails with the first one that exceeds the limit
-//! of the whole job.
+//! An attempt collects them here in the order of their offsets. It fails with the first one that exceeds
+//! the limit of the whole job.
 
 use super::error::InputError;
 use crate::sanitize;
@@ -45,12 +44,6 @@ impl BadRecords {
         Self { found: Arc::default(), max }
     }
 
-    /// True if any may be skipped.
-    #[must_use]
-    pub(crate) fn are_left_out(&self) -> bool {
-        0 < self.max
-    }
-
     /// Skips a record.
     ///
     /// # Errors
@@ -82,11 +75,6 @@ impl BadRecords {
         files.iter().try_for_each(|file| {
             file.records.iter().try_for_each(|bad| self.leave_out(&file.path, bad.offset, &bad.reason))
         })
-    }
-
-    /// Discards all records so far, for callers that do not report them.
-    pub(super) fn forget(&self) {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Returns all records so far, in order.

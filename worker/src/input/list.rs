@@ -286,18 +286,12 @@ fn look_at(names: &[DirEntry]) -> Vec<walkdir::Result<Metadata>> {
 /// All unusable paths, in one error.
 pub fn list_input(input: &Input, listing: &dyn Listing) -> Result<Vec<Piece>, InputError> {
     let mut bad = Vec::new();
-    let pieces = list_into(input, listing, false, &mut bad);
+    let pieces = list_into(input, listing, &mut bad);
     if bad.is_empty() { Ok(pieces) } else { Err(InputError::collected(bad)) }
 }
 
-/// Does the same as [`list_input`], with the invalid paths appended to `bad`. With `rests`, a file of
-/// records of fixed length may end within a record.
-pub(super) fn list_into(
-    input: &Input,
-    listing: &dyn Listing,
-    rests: bool,
-    bad: &mut Vec<InputError>,
-) -> Vec<Piece> {
+/// Does the same as [`list_input`], with the invalid paths appended to `bad`.
+pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<InputError>) -> Vec<Piece> {
     if let Err(error) = check_format(input.format) {
         bad.push(error);
         return Vec::new();
@@ -309,7 +303,7 @@ pub(super) fn list_into(
         match named {
             Ok((files, named)) => {
                 for file in files {
-                    match whole_file(&named, file, input, rests) {
+                    match whole_file(&named, file, input) {
                         Ok(piece) => pieces.extend(piece),
                         Err(error) => bad.push(error),
                     }
@@ -353,12 +347,7 @@ impl Named {
 }
 
 /// Returns the whole of a file as a piece; `None` if it is empty. A table is never empty, even without rows.
-fn whole_file(
-    named: &Named,
-    file: ListedFile,
-    input: &Input,
-    rests: bool,
-) -> Result<Option<Piece>, InputError> {
+fn whole_file(named: &Named, file: ListedFile, input: &Input) -> Result<Option<Piece>, InputError> {
     let ListedFile { path, stamp } = file;
     let place = named.place;
     let (path, name) = match place {
@@ -384,7 +373,7 @@ fn whole_file(
     }
     match input.format {
         RecordFormat::Fixed { length }
-            if compression == Compression::None && !rests && stamp.size % u64::from(length) != 0 =>
+            if compression == Compression::None && stamp.size % u64::from(length) != 0 =>
         {
             Err(InputError::FixedLength { path: name, size: stamp.size, length })
         }

@@ -5,7 +5,6 @@
 //! other formats start and end at record boundaries.
 
 mod piece;
-mod sound;
 
 use super::bad_records::BadRecords;
 use super::content::recognized;
@@ -19,7 +18,6 @@ use piece::{Found, PieceBlocks};
 use std::sync::Arc;
 
 pub(super) use piece::BYTE_ORDER_MARK;
-pub(super) use sound::sound_cuts;
 
 /// Opens a split for reading. Files are opened one at a time, when they are reached.
 ///
@@ -77,15 +75,10 @@ impl SplitBlocks<'_> {
         self.left_out
     }
 
-    /// Returns the skipped records. A mapper may add more.
+    /// Returns the records that its mapper skips.
     #[must_use]
     pub fn bad_records(&self) -> &BadRecords {
         &self.bad
-    }
-
-    /// Sets the collection of bad records.
-    pub(crate) fn leaving_out_into(self, bad: &BadRecords) -> Self {
-        Self { bad: bad.clone(), ..self }
     }
 
     /// Opens the next piece; `None` if there is none.
@@ -103,9 +96,7 @@ impl SplitBlocks<'_> {
             return Err(InputError::CutBeforeKnown { path: piece.name.clone(), suffix });
         }
         self.mapping = file.mapping().filter(|_| !piece.is_decoded()).cloned();
-        let mut piece = PieceBlocks::open(&piece, self.split.format, file, &self.limits)?;
-        piece.bad = self.bad.clone();
-        Ok(Some(piece))
+        PieceBlocks::open(&piece, self.split.format, file, &self.limits).map(Some)
     }
 
     /// Finds the next block; `None` after the last one of the last piece.

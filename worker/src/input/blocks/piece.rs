@@ -1,6 +1,5 @@
 //! Blocks of one piece of a split.
 
-use crate::input::bad_records::BadRecords;
 use crate::input::border::{QUOTE, first_record, unclosed_quote, whole_records};
 use crate::input::compressed::Decoded;
 use crate::input::content::{HEAD_BYTES, refuse_unpacked};
@@ -19,7 +18,7 @@ use memchr::memchr;
 pub(in crate::input) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Bytes read first when a record does not end within its block.
-pub(super) const REST_BYTES: usize = 64 << 10;
+const REST_BYTES: usize = 64 << 10;
 
 /// Range of the file that holds whole records.
 #[derive(Clone, Copy)]
@@ -30,16 +29,16 @@ pub(super) struct Found {
 
 pub(super) struct PieceBlocks {
     pub(super) name: FilePath,
-    pub(super) format: RecordFormat,
-    pub(super) record_max: u64,
+    format: RecordFormat,
+    record_max: u64,
     /// True if records could be larger with more memory.
-    pub(super) for_want_of_room: bool,
-    pub(super) block_bytes: usize,
+    for_want_of_room: bool,
+    block_bytes: usize,
     pub(super) window: Box<dyn Window>,
     /// Start of the next record, or of the piece if `seek`.
-    pub(super) at: u64,
+    at: u64,
     /// Offset from which records belong to other pieces.
-    pub(super) end: u64,
+    end: u64,
     /// True if the piece may start inside a record that belongs to the previous piece.
     seek: bool,
     /// Compression of the file, if the piece starts with the first bytes of a text, which were not checked.
@@ -47,9 +46,7 @@ pub(super) struct PieceBlocks {
     /// Start of the text after a byte order mark.
     pub(super) after_mark: Option<u64>,
     /// True if the next record is a header.
-    pub(super) header: bool,
-    /// Records that were skipped.
-    pub(super) bad: BadRecords,
+    header: bool,
 }
 
 impl PieceBlocks {
@@ -97,14 +94,13 @@ impl PieceBlocks {
             },
             after_mark: None,
             header: piece.offset == 0 && matches!(format, RecordFormat::Csv { header: true, .. }),
-            bad: BadRecords::up_to(limits.bad_records_max),
         })
     }
 
     /// Finds the next block, without header and byte order mark; `None` after the last record of the piece.
     pub(super) fn find(&mut self) -> Result<Option<Found>, InputError> {
         self.begin()?;
-        while let Some(mut found) = self.find_good_records()? {
+        while let Some(mut found) = self.find_records()? {
             self.at = found.offset + found.length as u64;
             if self.header {
                 let skipped = self.skip_header(found)?;
@@ -115,10 +111,6 @@ impl PieceBlocks {
             }
         }
         Ok(None)
-    }
-
-    fn find_good_records(&mut self) -> Result<Option<Found>, InputError> {
-        if self.bad.are_left_out() { self.find_sound_records() } else { self.find_records() }
     }
 
     /// Moves to the first record, once.
@@ -266,6 +258,6 @@ impl PieceBlocks {
     }
 }
 
-pub(super) fn clamp(bytes: u64, most: usize) -> usize {
+fn clamp(bytes: u64, most: usize) -> usize {
     usize::try_from(bytes).map_or(most, |bytes| bytes.min(most))
 }

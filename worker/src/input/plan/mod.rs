@@ -3,13 +3,13 @@
 //! A file larger than a split is cut at multiples of the split size. Smaller ones are packed, in order,
 //! into one split. Splits are in the order of inputs, then files, then offsets: the index of a split in
 //! the list is its map index. CSV files that are cut are read once, because only that shows where rows
-//! end. Several threads check for quotes, and if there are any, the file is read from start to end. Of
+//! end. Several threads check for quotes, and if there are any, all rows are parsed. Of
 //! other files that are cut the first bytes are read, which show if they can be cut. Files that are not
 //! cut are not opened. Parquet files are cut anywhere: a piece has the row groups that start in it.
 
 mod line_cuts;
 mod packing;
-pub(super) mod rows;
+mod rows;
 mod rules;
 
 use super::blocks::open_split;
@@ -42,7 +42,7 @@ pub fn plan_splits(
     rules: SplitRules,
 ) -> Result<Vec<Split>, InputError> {
     let pieces_max = if rules.cuts.alone { 1 } else { rules.pieces_max.max(1) };
-    let lists = list_all(inputs, listing, rules.leaving_out.is_some())?;
+    let lists = list_all(inputs, listing)?;
     let total: u64 = lists.iter().flatten().map(|file| file.length).sum();
     let aimed_at = |goal: SplitGoal| goal.bytes_min.max(goal.bytes_max.min(total / goal.maps.max(1)));
     let split_bytes = rules.cuts.goal.map_or(rules.split_bytes, aimed_at);
@@ -70,7 +70,7 @@ pub fn plan_splits(
 /// # Errors
 /// The errors of [`plan_splits`].
 pub fn plan_side(side: &[Input], listing: &dyn Listing) -> Result<Vec<Split>, InputError> {
-    let files = list_all(side, listing, false)?;
+    let files = list_all(side, listing)?;
     refuse_without_header(side, &files)?;
     let number = |index| u32::try_from(index).unwrap_or(u32::MAX);
     Ok(side
@@ -162,9 +162,8 @@ fn refuse_without_header(inputs: &[Input], files: &[Vec<Piece>]) -> Result<(), I
     }
 }
 
-/// Lists all inputs. With `rests`, files of records of fixed length may end within a record.
-fn list_all(inputs: &[Input], listing: &dyn Listing, rests: bool) -> Result<Vec<Vec<Piece>>, InputError> {
+fn list_all(inputs: &[Input], listing: &dyn Listing) -> Result<Vec<Vec<Piece>>, InputError> {
     let mut bad = Vec::new();
-    let files = inputs.iter().map(|input| list_into(input, listing, rests, &mut bad)).collect();
+    let files = inputs.iter().map(|input| list_into(input, listing, &mut bad)).collect();
     if bad.is_empty() { Ok(files) } else { Err(InputError::collected(bad)) }
 }

@@ -1,7 +1,7 @@
 //! Cuts files into pieces, and packs pieces into splits.
 
 use super::line_cuts::line_cuts;
-use super::rows::{row_cuts, sound_row_cuts};
+use super::rows::row_cuts;
 use super::rules::{EXPANSION_TYPICAL, SplitRules};
 use crate::input::content::recognized_whole;
 use crate::input::error::InputError;
@@ -96,14 +96,11 @@ impl Packing<'_> {
                 (self.rules.split_bytes / length).max(1) * length
             }
             RecordFormat::Csv { delimiter, .. } => {
-                return match (file.place, &self.rules.leaving_out) {
-                    (Place::Submitter, Some(limits)) => {
-                        sound_row_cuts(file, self.format, self.rules.split_bytes, limits)
-                    }
-                    (Place::Submitter, None) => row_cuts(file, delimiter, self.rules.split_bytes),
+                return match file.place {
+                    Place::Submitter => row_cuts(file, delimiter, self.rules.split_bytes),
                     // The planner cannot read it, or would have to fetch all of it, so its rows stay
                     // together.
-                    (Place::Worker(_) | Place::Store, _) => Ok(Vec::new()),
+                    Place::Worker(_) | Place::Store => Ok(Vec::new()),
                 };
             }
         };

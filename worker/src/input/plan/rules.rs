@@ -1,7 +1,5 @@
 //! Rules for cutting files into splits and packing them.
 
-use crate::input::limits::InputLimits;
-
 /// Factor by which the size of a compressed file is multiplied when files are packed: text commonly
 /// shrinks to a quarter.
 pub(super) const EXPANSION_TYPICAL: u64 = 4;
@@ -14,8 +12,6 @@ pub struct SplitRules {
     pub split_bytes: u64,
     /// Maximum number of files packed into one split, at least 1.
     pub pieces_max: usize,
-    /// Limits of the maps, if they skip bad records: tables are then cut by the same strict rules.
-    pub leaving_out: Option<InputLimits>,
     /// Rules for files of lines that are not cut at multiples of the split size.
     pub cuts: FileCuts,
 }
@@ -49,6 +45,6 @@ impl Default for SplitRules {
     /// Returns 64 MiB, so that a task lasts a good part of a second, and 1024 files, so that a split
     /// stays a short message.
     fn default() -> Self {
-        Self { split_bytes: 64 << 20, pieces_max: 1024, leaving_out: None, cuts: FileCuts::default() }
+        Self { split_bytes: 64 << 20, pieces_max: 1024, cuts: FileCuts::default() }
     }
 }

@@ -6,7 +6,6 @@ mod listing;
 mod lost_pages;
 mod maps;
 mod side;
-mod sound;
 mod splits;
 
 use super::list::{LocalListing, list_input};

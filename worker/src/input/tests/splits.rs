@@ -293,34 +293,13 @@ proptest! {
     }
 
     #[test]
-    fn csv_cuts_do_not_depend_on_how_the_file_is_read(
-        bytes in table(&["a", ",", "\"", "\"", "\n", "\r\n", "\"\"", "\",\"", ",\""]),
-        split_bytes in 1_u64..80,
-        chunk in 1_usize..20,
-    ) {
-        struct Chunks<'a>(&'a [u8], usize);
-        impl std::io::Read for Chunks<'_> {
-            fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-                let most = out.len().min(self.1);
-                self.0.read(&mut out[..most])
-            }
-        }
-        let at_once = plan::rows::scan_rows(&bytes[..], b',', split_bytes).unwrap();
-        let in_chunks = plan::rows::scan_rows(Chunks(&bytes, chunk), b',', split_bytes).unwrap();
-        prop_assert_eq!(&in_chunks.cuts, &at_once.cuts);
-        prop_assert_eq!(in_chunks.unclosed(), at_once.unclosed());
-        prop_assert_eq!(at_once.unclosed(), unclosed_quote(&bytes));
-    }
-
-    #[test]
     fn csv_cuts_without_quotes_are_those_of_a_whole_scan(
         bytes in table(&["a", ",", "\n", "\n", "\r\n", "\u{feff}"]),
         split_bytes in 1_u64..80,
     ) {
-        let files = Files::new();
-        let file = std::fs::File::open(files.write("table", &bytes)).unwrap();
-        let expected = plan::rows::scan_rows(&bytes[..], b',', split_bytes).unwrap().cuts;
-        prop_assert_eq!(plan::rows::plain_cuts(&file, bytes.len() as u64, split_bytes).unwrap(), expected);
+        let first = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+        let cuts = |quoted| border::row_cuts(&bytes, first, b',', split_bytes, quoted);
+        prop_assert_eq!(cuts(false), cuts(true));
     }
 }
 
