@@ -13,12 +13,14 @@ use crate::usage::usage;
 use crate::{advice, page, private_file, processes, summary, task_log, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::JobStatus;
-use gristmill_runtime::client::{AsyncClient, Client, ClientError, Earlier, JobReport, RoundReport};
+use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport, RoundReport};
 use gristmill_runtime::cluster::Cluster;
 use gristmill_runtime::exit;
+use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::prepared::PreparedJob;
 use gristmill_runtime::registry::{AnyRounds, Registry};
 use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_runtime::submit::SubmitError;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::objects::is_url;
 use gristmill_worker::output::open_part;
@@ -268,9 +270,6 @@ enum PreparedWork {
 impl PreparedWork {
     fn parse(registry: &Registry, name: &str, typed: &ArgMatches, flags: &JobFlags) -> anyhow::Result<Self> {
         if let Some(job) = registry.find_job(name) {
-            if flags.resume {
-                return Err(usage(format!("{name} is one job: --resume is for programs of several")));
-            }
             return Ok(PreparedWork::Job(job.parse(typed)?));
         }
         let rounds =
@@ -281,10 +280,7 @@ impl PreparedWork {
             )));
         };
         if output.to_str().is_some_and(is_url) {
-            return Err(usage(format!(
-                "{name} runs several jobs and keeps a file about them next to their outputs: name a directory with \
-                 --output"
-            )));
+            return Err(usage(format!("{name} runs several jobs: name a directory on disk with --output")));
         }
         Ok(PreparedWork::Rounds(rounds.clone(), typed.clone()))
     }
@@ -313,18 +309,14 @@ fn run_rounds(
     flags: &JobFlags,
 ) -> anyhow::Result<u8> {
     fs::create_dir_all(&options.output)?;
+    // Each round claims a directory in it. The last one must not find, after all others, what is there now.
+    if !options.overwrite && fs::read_dir(&options.output)?.next().is_some() {
+        let source = OutputError::NotEmpty { path: options.output.clone() };
+        return Err(ClientError::Submit { source: Box::new(SubmitError::Output { source }) }.into());
+    }
     client.set_options(options.clone());
-    let earlier = match (flags.resume, flags.overwrite) {
-        (true, _) => Earlier::Resume,
-        (false, true) => Earlier::Replace,
-        (false, false) => Earlier::Refuse,
-    };
-    client.record_rounds(rounds.call(typed), earlier)?;
     if !flags.report.quiet {
-        client.set_announce(|status, resumed| {
-            let remark = if resumed { "; done before, not run again" } else { "" };
-            say!("{}{remark}", summary::line(status));
-        });
+        client.set_announce(|status| say!("{}", summary::line(status)));
     }
     if flags.report.trace.is_some() {
         client.keep_traces();
@@ -332,7 +324,7 @@ fn run_rounds(
     let result = rounds.drive(typed, client);
     if let Some(path) = &flags.report.trace {
         let trace = serde_json::to_vec(&trace::chrome_of_rounds(client.traces()))?;
-        private_file::write_asked("the trace", path, flags.replaces_files(), &trace)?;
+        private_file::write_asked("the trace", path, flags.overwrite, &trace)?;
     }
     if flags.report.json {
         let printed = stdout_json(&json_of_rounds(client, options, &result));
@@ -364,8 +356,8 @@ fn json_of_rounds(
     result: &anyhow::Result<String>,
 ) -> Value {
     let round = |round: &RoundReport| {
-        let RoundReport { name, resumed, report } = round;
-        json!({"name": name, "resumed": resumed, "output": report.output, "status": report.status})
+        let RoundReport { name, report } = round;
+        json!({"name": name, "output": report.output, "status": report.status})
     };
     let failed = result.as_ref().err().and_then(|error| match error.downcast_ref() {
         Some(ClientError::Job { status }) => Some(status),
@@ -406,7 +398,7 @@ fn run_job(
     progress.clear();
     let recorded = seen.map_or(Ok(()), |job| {
         if let Some(path) = &flags.report.trace {
-            write_trace(client, job, path, flags.replaces_files())?;
+            write_trace(client, job, path, flags.overwrite)?;
         }
         shown.narrator.map_or(Ok(()), |narrator| narrator.narrate(client, job, result.as_ref().ok()))
     });
@@ -481,7 +473,7 @@ fn advise(client: &Client, status: &JobStatus) {
 }
 
 fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {
-    let expect = |path: &PathBuf| private_file::expect_place("the trace", path, job.replaces_files());
+    let expect = |path: &PathBuf| private_file::expect_place("the trace", path, job.overwrite);
     job.report.trace.as_ref().map_or(Ok(()), expect)
 }
 

@@ -3,7 +3,7 @@
 //! A user's program registers its own and passes the registry to `cli::main` of the package `gristmill`. Workers of its
 //! clusters run the same program, so they have the same names.
 
-use crate::client::{Client, RoundsCall};
+use crate::client::Client;
 use crate::prepared::PreparedJob;
 use gristmill_scheduler::catalogue::{self, CatalogueError, Entry};
 use gristmill_scheduler::estimate::{self, Estimator};
@@ -92,9 +92,6 @@ pub trait Rounds: clap::Args + Send + Sync + 'static {
     /// Submits jobs through the client until done, with [`Client::round`]. The returned text is printed. Runs in the
     /// process that was started, never on a worker.
     ///
-    /// With `--resume` it runs from its start, and completed rounds return at once. It must therefore depend only on
-    /// its flags and on the results of the rounds, as a mapper must depend only on its records.
-    ///
     /// # Errors
     /// The first job that does not succeed, or any error of its own.
     fn drive(&self, client: &mut Client) -> anyhow::Result<String>;
@@ -108,10 +105,7 @@ pub trait AnyRounds: Send + Sync {
     ///
     /// # Errors
     /// Errors of the rounds, and flags that they do not have.
-    fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;
-    /// The call of the program.
-    fn call(&self, flags: &clap::ArgMatches) -> RoundsCall;
-}
+    fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;}
 
 struct RegisteredRounds<R>(std::marker::PhantomData<fn() -> R>);
 
@@ -121,17 +115,7 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
     fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String> {
         R::from_arg_matches(flags)?.drive(client)
-    }
-    fn call(&self, flags: &clap::ArgMatches) -> RoundsCall {
-        let values = |argument: &clap::Arg| {
-            let values = flags.try_get_raw(argument.get_id().as_str()).ok()??;
-            let values = values.map(|value| value.to_string_lossy().into_owned()).collect();
-            Some((argument.get_id().to_string(), values))
-        };
-        let arguments = self.command().get_arguments().filter_map(values).collect();
-        RoundsCall { program: R::NAME.to_owned(), arguments }
-    }
-}
+    }}
 
 /// Creates a job's plan from its parameters.
 type MakePlan = fn(&str) -> Result<JobPlan, PlanError>;

@@ -203,8 +203,6 @@ pub(crate) struct Planned {
     pub output: ClaimedOutput,
     /// Files that may be served to workers.
     pub files: BTreeSet<FilePath>,
-    /// Paths of all inputs, side inputs last, as the job names them.
-    pub paths: Vec<String>,
 }
 
 /// Gate before the claim of a job's output: if the caller is interrupted while the job is planned, no claim may be left
@@ -384,9 +382,7 @@ pub(crate) fn plan(
         remarks: job.remarks(),
         columns: job.columns(),
     };
-    let inputs = plan.inputs().iter().chain(plan.side_inputs());
-    let paths = inputs.flat_map(|input| input.paths.iter().cloned()).collect();
-    Ok(Planned { submission, key, permit_key, output, files, paths })
+    Ok(Planned { submission, key, permit_key, output, files })
 }
 
 /// Rejects files to be written that are pieces of input, under any name, or the file from which standard input was

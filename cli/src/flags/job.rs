@@ -24,9 +24,6 @@ pub struct JobFlags {
     /// Replace an existing output of a job, and the file of --trace
     #[arg(long, global = true)]
     pub overwrite: bool,
-    /// Continue a program of several jobs after a failure: finished rounds in --output are not run again
-    #[arg(long, global = true, conflicts_with = "overwrite", hide_short_help = true)]
-    pub resume: bool,
     /// Compress the parts: part-00000.gz, .zst or .bz2 [default: set by the job, usually none]
     #[arg(long, global = true, value_name = "HOW", hide_short_help = true)]
     pub compress_output: Option<CompressOutput>,
@@ -169,11 +166,6 @@ pub struct ReportFlags {
 }
 
 impl JobFlags {
-    /// True if a trace replaces an existing file: with `--resume` that is the one of the same rounds.
-    pub fn replaces_files(&self) -> bool {
-        self.overwrite || self.resume
-    }
-
     /// Returns the options of a job that writes to `output`.
     ///
     /// # Errors

@@ -5,14 +5,10 @@ use rand_chacha::rand_core::SeedableRng;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Cluster sizes and numbers of parts that must all give the same result: workers, reduces.
 pub const SHAPES: [(u32, u32); 4] = [(1, 1), (3, 1), (1, 4), (3, 4)];
-
-/// Timeout of a wait.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns a random generator whose seed is printed if the test fails.
 pub fn random(seed: u64) -> ChaCha8Rng {
@@ -64,15 +60,6 @@ impl Stage {
         let printed = self.print(program, &format!("run {shape} {arguments}"));
         assert_eq!(names(&self.path("temporary")), [""; 0], "left behind");
         printed
-    }
-
-    /// Waits until a condition is true.
-    pub fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let end = Instant::now() + TIMEOUT;
-        while !is_so() {
-            assert!(Instant::now() < end, "waited {TIMEOUT:?} for: {what}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     /// Returns the parts in an output directory, in order.

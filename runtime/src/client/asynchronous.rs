@@ -7,13 +7,12 @@ use super::feed::Feed;
 use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
 use super::reconnect::{self, Again};
-use super::rounds::{InputFile, RoundInputs};
 use crate::api::{
     ApiError, ClusterStatus, ErrorCode, EstimatorMemory, Explanation, JobAttended, JobState, JobStatus,
     JobTrace, LogEntry, MadeToken, MasterStatus, NewToken, OutputClosed, PageCode, PolicyChange, Quota, ROOT,
     RevokeToken, Role, RotateTokens, Submission, TokenList, Turns,
 };
-use crate::cluster_view::{ClusterListing, ClusterView, unseen};
+use crate::cluster_view::{ClusterView, unseen};
 use crate::output_dir::{ClaimedOutput, Success};
 use crate::prepared::PreparedJob;
 use crate::standard_input::StandardInput;
@@ -24,19 +23,19 @@ use gristmill_worker::agent::check::{
     CHECK_ROUTE, CHECK_TIMEOUT, CheckRequest, WorkerCheck, try_route, wall_ms,
 };
 use gristmill_worker::agent::files::Served;
-use gristmill_worker::api::{Input, Job};
+use gristmill_worker::api::Job;
 use gristmill_worker::fault;
 use gristmill_worker::http::{
     Answer, Bind, Body, Endpoint, HttpError, Identity, JoinLine, Key, ListenAddress, Permissions, Phase,
     Plaintext, Pool, Secret, Timeouts, Token, Transport, full,
 };
 use gristmill_worker::input::FilePath;
-use gristmill_worker::input::list::{Subdirectories, list_input};
+use gristmill_worker::input::list::Subdirectories;
 use hyper::body::Body as _;
 use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -633,40 +632,6 @@ impl AsyncClient {
         self.run_planned(planned, &cluster, options, seen).await
     }
 
-    /// As [`AsyncClient::run_prepared`], and also returns the inputs of the job.
-    pub(super) async fn run_listed(
-        &self,
-        job: Box<dyn PreparedJob>,
-        options: &JobOptions,
-        seen: &mut dyn FnMut(&JobStatus),
-    ) -> Result<(JobReport, RoundInputs), ClientError> {
-        let (mut planned, cluster) = self.plan(job, options, true).await?;
-        let paths = std::mem::take(&mut planned.paths);
-        let (files, cluster) = match list_files(paths.clone(), cluster).await {
-            Ok(listed) => listed,
-            Err(error) => {
-                give_up(planned.output).await;
-                return Err(error);
-            }
-        };
-        let report = self.run_planned(planned, &cluster, options, seen).await?;
-        Ok((report, RoundInputs { paths, files }))
-    }
-
-    /// The files of these inputs as they are now.
-    ///
-    /// # Errors
-    /// Unusable paths, or a master that cannot be reached.
-    pub(super) async fn input_files(
-        &self,
-        paths: &[String],
-        options: &JobOptions,
-    ) -> Result<BTreeSet<InputFile>, ClientError> {
-        let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
-        let cluster = self.cluster_view(master, &list_keys, (options, true));
-        Ok(list_files(paths.to_vec(), cluster).await?.0)
-    }
-
     async fn run_planned(
         &self,
         mut planned: Planned,
@@ -838,19 +803,6 @@ fn say_planned(submission: &Submission) {
         ships = submission.program.is_some(),
         "the job is planned"
     );
-}
-
-/// Lists the files of these paths, off this thread, which drives requests to workers.
-async fn list_files(
-    paths: Vec<String>,
-    cluster: ClusterView,
-) -> Result<(BTreeSet<InputFile>, ClusterView), ClientError> {
-    let listing = tokio::task::spawn_blocking(move || {
-        let pieces = list_input(&Input::lines(paths), &ClusterListing(&cluster))?;
-        Ok((InputFile::of(&pieces), cluster))
-    });
-    let listed = listing.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
-    listed.map_err(|source| ClientError::Submit { source: Box::new(SubmitError::Input { source }) })
 }
 
 /// A worker's report on itself, with the time of its receipt.

@@ -10,7 +10,6 @@ mod lines;
 mod outcome;
 mod reconnect;
 mod result;
-mod rounds;
 mod shipping;
 
 use crate::api::{
@@ -18,11 +17,10 @@ use crate::api::{
 };
 use crate::output_dir::OutputError;
 use crate::prepared::PreparedJob;
-use crate::submit::{JobOptions, SubmitError};
+use crate::submit::JobOptions;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{HttpError, JoinLine, Token};
-use rounds::{RoundsRecord, WantedRound};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,19 +29,23 @@ pub use asynchronous::{AsyncClient, HeardCheck, Ready};
 pub use feed::Feed;
 pub use outcome::{ClientError, JobReport};
 pub use result::ResultError;
-pub use rounds::{Earlier, ROUNDS, ResumeError, RoundReport, RoundsCall};
 
 /// Time to wait for a new cluster's workers, and additional time for each: with few cores, many processes start slowly.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 const JOIN_TIMEOUT_EACH: Duration = Duration::from_millis(20);
 
-fn resume(source: ResumeError) -> ClientError {
-    ClientError::Resume { source: Box::new(source) }
-}
-
 fn runtime() -> Result<Arc<tokio::runtime::Runtime>, ClientError> {
     let runtime = gristmill_worker::threads::runtime();
     runtime.map(Arc::new).map_err(|source| ClientError::Start { source })
+}
+
+/// A completed round: one of the jobs of a program that runs several.
+#[derive(Clone, Debug)]
+pub struct RoundReport {
+    /// Its name, which is that of its output directory.
+    pub name: String,
+    /// Report of its job.
+    pub report: JobReport,
 }
 
 /// A client of one master. [`Rounds`](crate::registry::Rounds) receive one; another program creates one from the join
@@ -67,14 +69,12 @@ pub struct Client {
     core: AsyncClient,
     /// Options of the jobs of several rounds; all rounds share their output directory.
     options: JobOptions,
-    /// Record of the rounds of this program, if it can be resumed.
-    record: Option<RoundsRecord>,
     /// Completed rounds.
     done: Vec<RoundReport>,
     /// Traces of the rounds that were run, if they are kept.
     traces: Option<Vec<JobTrace>>,
-    /// Called with each job that `run` has completed, and with each round that was completed before.
-    announce: Option<fn(&JobStatus, bool)>,
+    /// Called with each job that `run` or `round` has completed.
+    announce: Option<fn(&JobStatus)>,
 }
 
 impl Client {
@@ -90,7 +90,7 @@ impl Client {
     #[must_use]
     pub fn within(runtime: Arc<tokio::runtime::Runtime>, core: AsyncClient) -> Self {
         let options = JobOptions::new("output");
-        Self { runtime, core, options, record: None, done: Vec::new(), traces: None, announce: None }
+        Self { runtime, core, options, done: Vec::new(), traces: None, announce: None }
     }
 
     /// Creates another client of the same master, for another thread: with its own connections, and without rounds.
@@ -106,16 +106,6 @@ impl Client {
     /// Sets the options from which [`Client::options`] derives those of each round.
     pub fn set_options(&mut self, options: JobOptions) {
         self.options = options;
-    }
-
-    /// Records rounds in the output directory of [`Client::set_options`], which must exist.
-    ///
-    /// # Errors
-    /// Existing rounds that are in the way, or differ from those to be resumed.
-    pub fn record_rounds(&mut self, call: RoundsCall, earlier: Earlier) -> Result<(), ClientError> {
-        let record = RoundsRecord::begin(&self.options.output, call, earlier, self.options.sync);
-        self.record = Some(record.map_err(resume)?);
-        Ok(())
     }
 
     /// Keeps the traces of rounds from now on.
@@ -135,9 +125,8 @@ impl Client {
         &self.done
     }
 
-    /// Sets a callback for each job that [`Client::run`] has completed, and for each round that was completed before,
-    /// with `true`.
-    pub fn set_announce(&mut self, announce: fn(&JobStatus, bool)) {
+    /// Sets a callback for each job that [`Client::run`] or [`Client::round`] has completed.
+    pub fn set_announce(&mut self, announce: fn(&JobStatus)) {
         self.announce = Some(announce);
     }
 
@@ -164,73 +153,31 @@ impl Client {
     }
 
     /// Runs one of several jobs to its end: [`Client::run`] with the [`Client::options`] of this name, the name of its
-    /// directory in the output directory. With `--resume` a completed round is not run again, if its parameters and its
-    /// input are unchanged.
+    /// directory in the output directory.
     ///
     /// # Errors
-    /// As those of [`Client::run`], and a round that was completed before and differs from this one.
+    /// As those of [`Client::run`].
     pub fn round<J: Job>(&mut self, name: &str, job: J) -> Result<JobReport, ClientError> {
-        let job: Box<dyn PreparedJob> = Box::new(job);
-        let plan = |source| ClientError::Submit { source: Box::new(SubmitError::Plan { source }) };
-        let parameters = job.parameters().map_err(plan)?;
-        let wanted = WantedRound { name, job: J::NAME, parameters: &parameters };
-        let mut options = self.options(name);
-        let (report, resumed) = match self.done_before(&wanted, &options)? {
-            Some(report) => (report, true),
-            None => {
-                options.overwrite |=
-                    self.record.as_ref().is_some_and(|record| record.left_unentered(&wanted));
-                (self.run_round(&wanted, job, &options)?, false)
-            }
-        };
-        if let Some(announce) = self.announce {
-            announce(&report.status, resumed);
-        }
-        self.done.push(RoundReport { name: name.to_owned(), resumed, report: report.clone() });
-        Ok(report)
-    }
-
-    /// Report of a round that was completed before.
-    fn done_before(
-        &mut self,
-        wanted: &WantedRound<'_>,
-        options: &JobOptions,
-    ) -> Result<Option<JobReport>, ClientError> {
-        let Some(record) = &mut self.record else { return Ok(None) };
-        let Some(paths) = record.inputs_of(wanted).map_err(resume)? else { return Ok(None) };
-        let files = self.runtime.block_on(self.core.input_files(paths, options))?;
-        record.take(wanted.name, &files).map_err(resume)
-    }
-
-    /// Runs a round and enters it.
-    fn run_round(
-        &mut self,
-        wanted: &WantedRound<'_>,
-        job: Box<dyn PreparedJob>,
-        options: &JobOptions,
-    ) -> Result<JobReport, ClientError> {
         let mut seen = None;
         let mut note = |status: &JobStatus| seen = Some(status.job);
-        let ran = self.runtime.block_on(self.core.run_listed(job, options, &mut note));
+        let ran = self.run_prepared(Box::new(job), &self.options(name), &mut note);
         if let (Some(traces), Some(job)) = (&mut self.traces, seen) {
             // If the master cannot provide the trace any more, it is left out; the round is complete anyway.
             traces.extend(self.runtime.block_on(self.core.trace(job)));
         }
-        let (report, inputs) = ran?;
-        if let Some(record) = &mut self.record {
-            record.enter(wanted, inputs, &report.status).map_err(resume)?;
+        let report = ran?;
+        if let Some(announce) = self.announce {
+            announce(&report.status);
         }
+        self.done.push(RoundReport { name: name.to_owned(), report: report.clone() });
         Ok(report)
     }
 
-    /// Removes the output of a round that is no longer needed. With `--resume` the round still counts as completed.
+    /// Removes the output of a round that is no longer needed.
     ///
     /// # Errors
     /// Files that cannot be removed.
     pub fn discard(&mut self, round: &JobReport) -> Result<(), ClientError> {
-        if let Some(record) = &mut self.record {
-            record.discard(&round.output).map_err(resume)?;
-        }
         match std::fs::remove_dir_all(&round.output) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
                 let (action, path) = ("remove", round.output.clone());
@@ -247,7 +194,7 @@ impl Client {
     pub fn run<J: Job>(&mut self, job: J, options: &JobOptions) -> Result<JobReport, ClientError> {
         let report = self.run_prepared(Box::new(job), options, &mut |_| {})?;
         if let Some(announce) = self.announce {
-            announce(&report.status, false);
+            announce(&report.status);
         }
         Ok(report)
     }

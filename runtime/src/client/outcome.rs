@@ -2,7 +2,6 @@
 //!
 //! The exit codes of errors are in `cli`.
 
-use super::rounds::ResumeError;
 use crate::api::{ApiError, JobState, JobStatus};
 use crate::output_dir::OutputError;
 use crate::submit::SubmitError;
@@ -88,12 +87,6 @@ pub enum ClientError {
         /// Cause.
         source: OutputError,
     },
-    /// Rounds cannot be resumed.
-    #[error(transparent)]
-    Resume {
-        /// Cause.
-        source: Box<ResumeError>,
-    },
     /// The user interrupted.
     #[error("interrupted; {job} was cancelled")]
     Interrupted {
@@ -158,7 +151,6 @@ impl ExitsWith for ClientError {
                 // The job itself went well.
                 _ => Exit::with(exit::RESOURCES),
             },
-            Self::Resume { source } => source.exit(),
             Self::Interrupted { .. } | Self::InterruptedPlanning => Exit::with(exit::INTERRUPTED),
             Self::Refused { error } => error.code.exit(),
             Self::OtherBuild { .. } => Exit::hinted(
