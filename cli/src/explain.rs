@@ -52,7 +52,7 @@ fn read(what: &str) -> anyhow::Result<(JobId, Option<String>)> {
 pub fn explain(settings: &Settings, flags: &ExplainCommand) -> anyhow::Result<u8> {
     let (job, task) = read(&flags.what)?;
     let client = Client::connect(&flags.master.join_line(settings)?)?;
-    let explanation = client.explain(job, task.as_deref())?;
+    let explanation = client.block_on(client.requests().explain(job, task.as_deref()))?;
     // A whole trace is large, so it is requested only if needed. Of a job of an earlier master only the trace
     // is known.
     let path = match task.is_some() || client.status(job).is_ok_and(|job| !job.state.ended()) {

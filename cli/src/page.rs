@@ -6,6 +6,7 @@ use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
+use gristmill_runtime::api::Role;
 use gristmill_runtime::client::Client;
 use gristmill_runtime::cluster::start_opener;
 use gristmill_runtime::exit;
@@ -40,7 +41,8 @@ pub fn page(settings: &Settings, flags: &PageCommand) -> anyhow::Result<u8> {
         )));
     }
     let client = Client::connect(&line)?;
-    let code = if flags.may_cancel { client.page_code_to_cancel()? } else { client.page_code()? };
+    let role = if flags.may_cancel { Role::Submit } else { Role::View };
+    let code = client.block_on(client.requests().page_code(role))?;
     stdout_line(&link(&line.endpoint, &code))?;
     if line.endpoint.pin.is_some() {
         say!("the master has a self-signed certificate: the browser asks whether to trust it");

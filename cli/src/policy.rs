@@ -51,14 +51,15 @@ pub fn policy(registry: &Registry, settings: &Settings, flags: &PolicyCommand) -
     let status = match (&flags.policy, &flags.placement) {
         (None, None) => client.master()?,
         (policy, placement) => {
-            client.decide_by(&PolicyChange { policy: policy.clone(), placement: placement.clone() })?
+            let change = PolicyChange { policy: policy.clone(), placement: placement.clone() };
+            client.block_on(client.requests().decide_by(&change))?
         }
     };
     match flags.json {
         true => stdout_json(&status)?,
         false => {
             stdout_line(&deciders(&status))?;
-            for line in next(&client.turns()?) {
+            for line in next(&client.block_on(client.requests().turns())?) {
                 stdout_line(&line)?;
             }
         }

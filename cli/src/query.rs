@@ -273,7 +273,8 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
 
 /// `gristmill cluster drain WORKER`.
 pub fn drain(settings: &Settings, flags: &DrainCommand) -> anyhow::Result<u8> {
-    client(&flags.master, settings)?.drain(flags.worker)?;
+    let client = client(&flags.master, settings)?;
+    client.block_on(client.requests().drain(flags.worker))?;
     stderr_text(&format!(
         "{} leaves once its tasks have ended and other workers have fetched its data\n",
         flags.worker

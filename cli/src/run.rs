@@ -12,7 +12,7 @@ use crate::terminal::{
 use crate::usage::usage;
 use crate::{advice, page, private_file, processes, summary, task_log, trace};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use gristmill_runtime::api::JobStatus;
+use gristmill_runtime::api::{JobStatus, Role};
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport, RoundReport};
 use gristmill_runtime::cluster::Cluster;
 use gristmill_runtime::exit;
@@ -152,7 +152,10 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
     let page = match watch.show {
         true => Some(LivePage {
-            link: page::link(&cluster.join_line().endpoint, &client.page_code()?),
+            link: page::link(
+                &cluster.join_line().endpoint,
+                &client.block_on(client.requests().page_code(Role::View))?,
+            ),
             folder: (!watch.no_open).then(|| cluster.folder()),
         }),
         false => None,

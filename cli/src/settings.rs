@@ -52,8 +52,6 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
     /// Disable speculative execution.
     pub no_backup: Option<bool>,
-    /// Path of the master's history of jobs.
-    pub history: Option<PathBuf>,
     /// Pools of the master and their weights.
     pub pools: Option<BTreeMap<String, f64>>,
     /// Spill directories.

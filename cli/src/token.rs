@@ -108,6 +108,7 @@ impl QuotaFlags {
 pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
     let line = flags.master.join_line(settings)?;
     let client = Client::connect(&line)?;
+    let requests = client.requests();
     match &flags.action {
         Action::New { role, label, quota, output, print_join } => {
             let output = output.as_deref().filter(|path| path.as_os_str() != "-");
@@ -117,7 +118,7 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
                         .to_owned(),
                 ));
             }
-            let token = client.new_token(*role, label.as_deref(), quota.quota()?)?;
+            let token = client.block_on(requests.new_token(*role, label.as_deref(), quota.quota()?))?;
             let name = token.name().to_owned();
             let text = JoinLine { token, ..line }.to_text();
             match output {
@@ -126,10 +127,10 @@ pub fn token(settings: &Settings, flags: &TokenCommand) -> anyhow::Result<u8> {
             }
             say!("created {name}; `gristmill cluster token revoke {name}` revokes it");
         }
-        Action::List { json: true } => stdout_json(&client.tokens()?)?,
-        Action::List { json: false } => stdout_line(&listed(&client.tokens()?))?,
-        Action::Revoke { name } => client.revoke_token(name)?,
-        Action::Rotate { grace } => client.rotate_tokens(Duration::from_secs(*grace))?,
+        Action::List { json: true } => stdout_json(&client.block_on(requests.tokens())?)?,
+        Action::List { json: false } => stdout_line(&listed(&client.block_on(requests.tokens())?))?,
+        Action::Revoke { name } => client.block_on(requests.revoke_token(name))?,
+        Action::Rotate { grace } => client.block_on(requests.rotate_tokens(Duration::from_secs(*grace)))?,
     }
     Ok(exit::OK)
 }

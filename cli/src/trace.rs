@@ -126,7 +126,7 @@ fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut R
 /// Reserved colour names of the trace viewer.
 fn colour(end: &AttemptEnd) -> Option<&'static str> {
     match end {
-        AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } => Some("terrible"),
+        AttemptEnd::Failed(..) => Some("terrible"),
         AttemptEnd::Lost => Some("black"),
         AttemptEnd::Running | AttemptEnd::Succeeded => None,
     }
@@ -137,7 +137,7 @@ fn end_words(end: &AttemptEnd) -> (&'static str, String) {
     match end {
         AttemptEnd::Running => ("running", String::new()),
         AttemptEnd::Succeeded => ("succeeded", String::new()),
-        AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } => {
+        AttemptEnd::Failed(..) => {
             let (class, message) = end.shown().unwrap_or_default();
             ("failed", format!("{class}: {message}"))
         }

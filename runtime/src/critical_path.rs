@@ -57,28 +57,9 @@ const CLEARED: &str = "what it has written is removed";
 
 /// The attempt that caused the job's failure; `None` if there was another cause.
 fn decisive(trace: &JobTrace, ended_ns: u64) -> Option<&AttemptRecord> {
-    let elsewhere = trace.status.failure.as_ref().is_some_and(|failure| match failure.code {
-        FailureCode::NoWorkers
-        | FailureCode::ClientLost
-        | FailureCode::MasterLost
-        | FailureCode::Limit
-        | FailureCode::Internal => true,
-        FailureCode::UserCode
-        | FailureCode::Input
-        | FailureCode::Credentials
-        | FailureCode::Config
-        | FailureCode::Output
-        | FailureCode::OutputGone
-        | FailureCode::OutputUnreadable
-        | FailureCode::OutputCorrupt
-        | FailureCode::Memory
-        | FailureCode::Engine
-        | FailureCode::NotDeterministic
-        | FailureCode::WorkersLost
-        | FailureCode::WorkersUnfit
-        | FailureCode::Unreachable
-        | FailureCode::Store
-        | FailureCode::Other(_) => false,
+    use FailureCode::{ClientLost, Internal, Limit, MasterLost, NoWorkers};
+    let elsewhere = trace.status.failure.as_ref().is_some_and(|failure| {
+        matches!(failure.code, NoWorkers | ClientLost | MasterLost | Limit | Internal)
     });
     let failed = trace.attempts.iter().filter(|record| came_to_nothing(record));
     let in_time = failed.filter(|record| ended(record) <= ended_ns.saturating_add(OVERLAP_NS));
@@ -102,7 +83,7 @@ impl<'a> TraceIndex<'a> {
         let (mut by_worker, mut tries) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
         let mut transfers = BTreeMap::<_, Vec<_>>::new();
         for record in trace.attempts.iter().filter(|record| record.ended_ns.is_some()) {
-            if record.end != AttemptEnd::Returned {
+            if !record.end.is_returned() {
                 by_worker.entry(record.worker).or_default().push(record);
                 tries.entry(record.attempt.task).or_default().push(record);
             }
@@ -253,7 +234,7 @@ impl Walk {
             }
             return;
         }
-        let begun = attempts.iter().filter(|one| one.end != AttemptEnd::Returned && one.ended_ns.is_some());
+        let begun = attempts.iter().filter(|one| !one.end.is_returned() && one.ended_ns.is_some());
         let over = begun.filter(|one| ended(one) <= self.at_ns);
         let Some(last) = over.max_by_key(|one| (ended(one), one.attempt)) else { return };
         let carried =
@@ -296,29 +277,32 @@ fn waits_after(record: &AttemptRecord, before: &AttemptRecord) -> String {
     waits(record)
 }
 
-/// True if it ended without success, and not because it was cancelled.
+/// True if its work was lost or failed, and not because it was cancelled, came back or was handed over.
 fn came_to_nothing(record: &AttemptRecord) -> bool {
+    use AttemptFailure::{HandedOver, Known, Returned};
     match &record.end {
         AttemptEnd::Lost => true,
-        AttemptEnd::Failed { .. } => !was_told_to_stop(record),
-        AttemptEnd::Running | AttemptEnd::Succeeded | AttemptEnd::HandedOver | AttemptEnd::Returned => false,
+        AttemptEnd::Failed(HandedOver | Returned | Known(FailureClass::Cancelled), _)
+        | AttemptEnd::Running
+        | AttemptEnd::Succeeded => false,
+        AttemptEnd::Failed(..) => true,
     }
 }
 
 fn was_told_to_stop(record: &AttemptRecord) -> bool {
-    matches!(record.end, AttemptEnd::Failed { class: AttemptFailure::Known(FailureClass::Cancelled), .. })
+    matches!(record.end, AttemptEnd::Failed(AttemptFailure::Known(FailureClass::Cancelled), _))
 }
 
 /// Its outcome, to follow its name; empty if it succeeded.
 fn how(record: &AttemptRecord) -> String {
+    use AttemptFailure::{HandedOver, Returned};
     match &record.end {
-        AttemptEnd::Succeeded => String::new(),
+        AttemptEnd::Running | AttemptEnd::Succeeded => String::new(),
         AttemptEnd::Lost => ": lost with its worker".to_owned(),
-        AttemptEnd::Failed { .. } if was_told_to_stop(record) => ": told to stop".to_owned(),
-        end => end.shown().map_or_else(String::new, |(class, _)| match end {
-            AttemptEnd::Failed { .. } => format!(": failed ({class})"),
-            _ => format!(": {}", class.replace('_', " ")),
-        }),
+        AttemptEnd::Failed(..) if was_told_to_stop(record) => ": told to stop".to_owned(),
+        AttemptEnd::Failed(HandedOver, _) => ": handed over".to_owned(),
+        AttemptEnd::Failed(Returned, _) => ": returned".to_owned(),
+        end => end.shown().map_or_else(String::new, |(class, _)| format!(": failed ({class})")),
     }
 }
 

@@ -11,7 +11,6 @@ pub mod critical_path;
 pub mod deciders;
 pub mod journal;
 pub mod master;
-pub mod memory_share;
 pub mod out_of_memory;
 pub mod output_dir;
 mod owner;

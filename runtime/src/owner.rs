@@ -1,5 +1,6 @@
 //! Identity of a process that owns something, with which others can determine for certain that it is dead.
 
+use gristmill_scheduler::ids::JobId;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,13 @@ impl fmt::Display for Owner {
     }
 }
 
+/// Description of a claim of this owner.
+pub(crate) fn claimed_by(owner: Option<&Owner>, job: Option<JobId>) -> String {
+    let owner = owner.map_or_else(|| "a process without name".to_owned(), Owner::to_string);
+    let job = job.map_or_else(String::new, |job| format!(" for {job}"));
+    format!("claimed by {owner}{job}")
+}
+
 /// True if such a process exists but is hidden from this one, as `/proc` may hide those of other users.
 fn is_hidden(pid: u32) -> bool {
     let shown = fs::exists(format!("/proc/{pid}")).unwrap_or_default();
@@ -80,14 +88,32 @@ fn is_hidden(pid: u32) -> bool {
     !shown && pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
+/// A process, from `/proc/PID/stat`.
+pub(crate) struct ProcessStat {
+    pub(crate) is_zombie: bool,
+    pub(crate) session: i32,
+    /// Start time in clock ticks since boot.
+    pub(crate) start: u64,
+}
+
+impl ProcessStat {
+    /// Reads it; `None` if there is no such process.
+    pub(crate) fn of(pid: impl fmt::Display) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // The second field is the name, in brackets, and may contain any character. The state follows.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        Some(Self {
+            is_zombie: matches!(*fields.first()?, "Z" | "X"),
+            session: fields.get(3)?.parse().ok()?,
+            start: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
 /// Start time of a process; `None` if it does not exist, or is a zombie.
 fn began_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name, in brackets, and may contain any character; the third is the state, the 22nd the
-    // time.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let alive = !matches!(fields.next()?, "Z" | "X");
-    fields.nth(18)?.parse().ok().filter(|_| alive)
+    ProcessStat::of(pid).filter(|process| !process.is_zombie).map(|process| process.start)
 }
 
 #[cfg(test)]

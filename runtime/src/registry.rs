@@ -105,7 +105,8 @@ pub trait AnyRounds: Send + Sync {
     ///
     /// # Errors
     /// Errors of the rounds, and flags that they do not have.
-    fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;}
+    fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String>;
+}
 
 struct RegisteredRounds<R>(std::marker::PhantomData<fn() -> R>);
 
@@ -115,7 +116,8 @@ impl<R: Rounds> AnyRounds for RegisteredRounds<R> {
     }
     fn drive(&self, flags: &clap::ArgMatches, client: &mut Client) -> anyhow::Result<String> {
         R::from_arg_matches(flags)?.drive(client)
-    }}
+    }
+}
 
 /// Creates a job's plan from its parameters.
 type MakePlan = fn(&str) -> Result<JobPlan, PlanError>;

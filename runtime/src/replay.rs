@@ -2,7 +2,7 @@
 
 use crate::deciders::DeciderNames;
 use crate::journal::ledger::{go_on_from, ledger_of};
-use crate::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
+use crate::journal::{JournalReadError, JournalReader, JournalRecord};
 use crate::registry::Registry;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::Core;
@@ -120,12 +120,8 @@ pub fn replay<'a, R: BufRead>(
     follower: Option<&'a mut dyn ReplayFollower>,
 ) -> Result<Replayed, ReplayError> {
     let header = journal.header();
-    let names = DeciderNames {
-        policy: header.policy.clone(),
-        placement: header.placement.clone(),
-        estimator: header.estimator.clone(),
-    };
-    let core = core_of(registry, header)?;
+    let names = header.names();
+    let core = header.make_core(registry).map_err(|reason| ReplayError::Name { line: 1, reason })?;
     let mut replay =
         Replay { registry, core, names, follower, commands: Vec::new(), replayed: Replayed::default() };
     replay.add_observers(1)?;
@@ -229,17 +225,6 @@ impl Replay<'_> {
         self.replayed.orders += recorded.len() as u64;
         Ok(())
     }
-}
-
-/// Creates a core like the one with which the master started.
-fn core_of(registry: &Registry, header: &JournalHeader) -> Result<Core, ReplayError> {
-    let name = |reason| ReplayError::Name { line: 1, reason };
-    let policy = registry.make_policy(&header.policy).map_err(name)?;
-    let placement = registry.make_placement(&header.placement).map_err(name)?;
-    let estimator = registry.make_estimator(&header.estimator).map_err(name);
-    let mut estimator = estimator?;
-    estimator.restore(&header.memory).map_err(name)?;
-    Ok(Core::new(header.core.clone(), policy, placement).with_estimator(estimator))
 }
 
 /// Enters the facts of an instant. The core panics at facts that only a bug can produce. A file can hold such facts

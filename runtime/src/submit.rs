@@ -9,6 +9,7 @@ use crate::output_dir::{ClaimedOutput, OutputError, refuse_inputs};
 use crate::plural::counted;
 use crate::prepared::PreparedJob;
 use crate::sample::cut_ranges;
+use data_encoding::HEXLOWER;
 use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
 use gristmill_worker::exit::{self, Exit, ExitsWith};
@@ -358,7 +359,7 @@ pub(crate) fn plan(
         splits,
         reduces,
         combines: Some(plan.combines()),
-        cuts: cuts.iter().map(|cut| to_hex(cut)).collect(),
+        cuts: cuts.iter().map(|cut| HEXLOWER.encode(cut)).collect(),
         side,
         output: FilePath::from(output.path().as_path()),
         output_probe: output.probe().clone(),
@@ -478,10 +479,6 @@ fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
         return vec![Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() }];
     }
     by_input.into_values().flatten().collect()
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

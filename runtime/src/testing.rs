@@ -191,7 +191,6 @@ fn start_master(
         divided_slots: false,
         backups: true,
         journal: None,
-        history: None,
         recovery: None,
         register: None,
         archive: None,

@@ -194,7 +194,7 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
     let probe = path.as_ref().filter(|path| path.is_dir()).map(|path| path.join(name));
     let probe = probe.filter(|probe| fs::File::create_new(probe).is_ok());
     let fingerprint = path.as_deref().and_then(fingerprint);
-    let checked = client.check_workers(path.as_deref(), probe.as_deref());
+    let checked = client.block_on(client.requests().check_workers(path.as_deref(), probe.as_deref()));
     let _ = probe.map(fs::remove_file);
     let (master, checks) = checked?;
     let workers = master.workers.into_iter().zip(checks).map(|(status, check)| WorkerFacts {

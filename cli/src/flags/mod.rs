@@ -16,12 +16,11 @@ use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::deciders::DeciderNames;
-use gristmill_runtime::memory_share::{LEAST_BYTES, MemoryShare};
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::units::Bytes;
+use gristmill_worker::machine_memory_bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// Reads a finite number above 0.
 ///
@@ -38,8 +37,7 @@ pub fn above_zero(text: &str) -> Result<f64, String> {
 pub struct ClusterFlags {
     #[command(flatten)]
     pub workers: WorkerFlags,
-    /// Memory of all workers together, such as 2GiB [default: 25 % of available memory, shared with other Gristmill
-    /// processes]
+    /// Memory of all workers together, such as 2GiB [default: 25 % of the machine's or the control group's memory]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<String>,
     #[command(flatten)]
@@ -171,23 +169,23 @@ fn check_pools(pools: BTreeMap<String, f64>) -> anyhow::Result<BTreeMap<String, 
     Ok(pools)
 }
 
-/// Memory of all workers together, bytes: `named` times `of_each`, or a share of the machine's. Other programs of this
-/// user consider it until this process ends.
+/// Smallest memory with which workers can work, bytes.
+const LEAST_BYTES: u64 = 16 << 20;
+
+/// Share of the memory of the machine, or of its control group, that workers take: one part in this many. The page cache
+/// and other programs keep the rest.
+const MEMORY_SHARE: u64 = 4;
+
+/// Memory of all workers together, bytes: `named` times `of_each`, or a share of the machine's.
 ///
 /// # Errors
 /// An invalid size, or less than 16 MiB.
 pub fn memory(named: Option<&String>, of_each: u32) -> anyhow::Result<u64> {
-    static TAKEN: OnceLock<MemoryShare> = OnceLock::new();
-    let bytes =
-        |text: &String| match parse_bytes(text).map_err(|error| usage(format!("--memory: {error}")))? {
-            bytes if bytes < LEAST_BYTES => Err(usage(format!("--memory {text} is less than 16MiB"))),
-            bytes => Ok(bytes.saturating_mul(u64::from(of_each))),
-        };
-    let share = MemoryShare::take(named.map(bytes).transpose()?);
-    let bytes = share.bytes;
-    // It is called once.
-    let _ = TAKEN.set(share);
-    Ok(bytes)
+    let Some(text) = named else { return Ok((machine_memory_bytes() / MEMORY_SHARE).max(LEAST_BYTES)) };
+    match parse_bytes(text).map_err(|error| usage(format!("--memory: {error}")))? {
+        bytes if bytes < LEAST_BYTES => Err(usage(format!("--memory {text} is less than 16MiB"))),
+        bytes => Ok(bytes.saturating_mul(u64::from(of_each))),
+    }
 }
 
 #[cfg(test)]

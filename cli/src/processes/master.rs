@@ -23,9 +23,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// File in the state directory with the master's history of jobs.
-const HISTORY_FILE: &str = "history.json";
-
 /// File in the state directory by which numbers of jobs continue over restarts.
 const REGISTER_FILE: &str = "jobs";
 
@@ -49,9 +46,6 @@ pub struct MasterCommand {
     allow_host: Vec<String>,
     #[command(flatten)]
     deciders: DeciderFlags,
-    /// File for what estimators learn of jobs, kept over restarts [default: history.json in the state directory]
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    history: Option<PathBuf>,
     /// Pools that jobs may name, with their weights; others are rejected [default: any, with the weight of its first
     /// job]
     #[arg(long, value_name = "NAME=W,...", hide_short_help = true)]
@@ -102,7 +96,6 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         divided_slots: flags.divided_slots || settings.map_slots.is_some(),
         backups: flags.deciders.backups(settings),
         journal,
-        history: Some(flags.history(settings, state)),
         recovery: Some(state.join(RECOVERY_FILE)),
         register: Some(state.join(REGISTER_FILE)),
         archive: Some(state.join(ENDED_JOBS_FOLDER)),
@@ -140,7 +133,6 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
         divided_slots: child.divided_slots,
         backups: child.backups,
         journal: child.journal.map(|journal| journal.to_path().to_path_buf()),
-        history: None,
         recovery: None,
         register: None,
         archive: None,
@@ -164,12 +156,6 @@ impl MasterCommand {
         // written.
         make_private_directory(&folder)?;
         Ok(StateFolder::take(folder)?)
-    }
-
-    /// Returns the path of the history file.
-    fn history(&self, settings: &Settings, state: &Path) -> PathBuf {
-        let named = self.history.clone().or_else(|| settings.history.clone());
-        named.unwrap_or_else(|| state.join(HISTORY_FILE))
     }
 }
 

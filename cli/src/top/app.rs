@@ -4,7 +4,7 @@
 //! Texts from others are sanitized here, so that nothing below can harm a terminal.
 
 use gristmill_runtime::api::{
-    FeedAttempt, FeedEnd, FeedLine, FeedLoad, JobState, JobStatus, MasterStatus, WorkerStatus,
+    FeedAttempt, FeedEnd, FeedLine, JobState, JobStatus, MasterStatus, WorkerStatus,
 };
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::{JobId, WorkerId};
@@ -96,12 +96,6 @@ impl App {
         let now_ns = master.now_ns;
         self.master = Some(master);
         self.workers.extend(line.workers.into_iter().map(|worker| (worker.worker, worker)));
-        for FeedLoad(id, running, memory_bytes, disk_free_bytes) in line.loads {
-            if let Some(worker) = self.workers.get_mut(&WorkerId(id)) {
-                (worker.running, worker.memory_bytes, worker.disk_free_bytes) =
-                    (running, memory_bytes, disk_free_bytes);
-            }
-        }
         for id in line.left {
             self.workers.remove(&id);
         }

@@ -45,7 +45,7 @@ fn line(workers: Vec<Value>, jobs: Vec<Value>, attempts: Value) -> FeedLine {
             "schema": 1, "version": "0.1.0", "build": "", "policy": "gristmill", "placement": "pull",
             "estimator": "history", "now_ns": NOW, "workers": [], "jobs_live": 1,
         },
-        "workers": workers, "loads": [], "left": [], "jobs": jobs, "attempts": attempts, "fetches": [], "more": false,
+        "workers": workers, "left": [], "jobs": jobs, "attempts": attempts, "fetches": [], "more": false,
     });
     serde_json::from_value(line).unwrap()
 }

@@ -183,15 +183,6 @@ fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
     second.end();
     // The estimator's previous knowledge is at the head of the journal.
     assert_replays(&sandbox, &journal);
-    // A damaged file costs what was learned, and nothing else.
-    let history = sandbox.path("state/history.json");
-    fs::write(&history, "{").unwrap();
-    let third = Standing::start_with(&sandbox, 1, &["--estimator", "history"]);
-    assert!(third.master.stderr().contains("moved aside"), "{}", third.master.stderr());
-    assert_eq!(job(&third, "3")["feasible"], Value::Null);
-    third.end();
-    assert_eq!(fs::read_to_string(sandbox.path("state/history.json.damaged")).unwrap(), "{");
-    assert!(history.exists());
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn worked(attempt: &AttemptRecord) -> Option<f64> {
 
 /// True if the work of an attempt counts in the end: it succeeded, or another attempt resumed from its state.
 fn is_useful(attempt: &AttemptRecord) -> bool {
-    matches!(attempt.end, AttemptEnd::Succeeded | AttemptEnd::HandedOver)
+    attempt.end == AttemptEnd::Succeeded || attempt.end.is_handed_over()
 }
 
 /// Returns the intervals in which an attempt held a slot: one, or several if it was suspended.
@@ -250,7 +250,7 @@ mod tests {
         let found: Vec<(f64, f64)> = spans(0, &one, second).iter().map(|span| (span.from, span.to)).collect();
         assert_eq!(found, [(1.0, 3.0), (5.0, 9.0)]);
         assert_eq!(held(&one), Some(6.0));
-        let handed_over = attempt(&[(4 * second, 10 * second)], AttemptEnd::HandedOver);
+        let handed_over = attempt(&[(4 * second, 10 * second)], AttemptEnd::handed_over());
         assert_eq!(spans(0, &handed_over, second).len(), 1);
         assert!(is_useful(&handed_over) && !is_useful(&attempt(&[], AttemptEnd::Lost)));
         assert_eq!(held(&handed_over), Some(2.0));

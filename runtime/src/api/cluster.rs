@@ -40,7 +40,6 @@ pub struct MasterStatus {
     pub jobs_live: u32,
     /// Reason for which the master accepts no jobs and delays orders, because it cannot write them down. `None` if it
     /// can.
-    #[serde(default)]
     pub trouble: Option<String>,
     /// Reason, in words, for which jobs of earlier masters may be missing; `None` if all are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +156,6 @@ pub struct WorkerEnded {
     #[serde(default)]
     pub begun: Vec<AttemptId>,
     /// The attempt on whose thread the process was ended from within; `None` if that is not known of any.
-    #[serde(default)]
     pub culprit: Option<AttemptId>,
 }
 

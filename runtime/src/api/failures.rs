@@ -234,135 +234,71 @@ impl ErrorCode {
     }
 }
 
-/// Outcome of an attempt.
+/// Outcome of an attempt. In JSON, a handover and a return are failures with a class of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "EndJson", into = "EndJson")]
+#[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
     /// It runs.
     Running,
     /// It succeeded.
     Succeeded,
-    /// It was suspended, and another attempt continues from its state.
-    HandedOver,
-    /// It came back from its worker's queue before it had started.
-    Returned,
-    /// It failed.
-    Failed {
-        /// Cause of the failure.
-        class: AttemptFailure,
-        /// Description.
-        message: String,
-    },
+    /// It ended without success; with a message.
+    Failed(AttemptFailure, String),
     /// Its worker was lost.
     Lost,
 }
 
-/// Cause of an attempt's failure.
+/// Cause of an attempt's end without success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(rename_all = "snake_case")]
 pub enum AttemptFailure {
+    /// It was suspended, and another attempt continues from its state.
+    HandedOver,
+    /// It came back from its worker's queue before it had started.
+    Returned,
     /// As reported by the worker.
+    #[serde(untagged)]
     Known(FailureClass),
     /// A class unknown to this program.
+    #[serde(untagged)]
     Other(String),
 }
 
-/// Class and message of a handover.
-const HANDED_OVER: (&str, &str) = ("handed_over", "another attempt goes on from there");
-
-/// Class and message of a return.
-const RETURNED: (&str, &str) = ("returned", "it had not begun");
-
 impl AttemptEnd {
-    /// Class and message, unless the attempt succeeded or was lost with its worker.
+    /// End of an attempt that another one continues.
+    #[must_use]
+    pub fn handed_over() -> Self {
+        Self::Failed(AttemptFailure::HandedOver, "another attempt goes on from there".to_owned())
+    }
+
+    /// End of an attempt that came back before it had started.
+    #[must_use]
+    pub fn returned() -> Self {
+        Self::Failed(AttemptFailure::Returned, "it had not begun".to_owned())
+    }
+
+    /// True if another attempt continues from its state.
+    #[must_use]
+    pub fn is_handed_over(&self) -> bool {
+        matches!(self, Self::Failed(AttemptFailure::HandedOver, _))
+    }
+
+    /// True if it came back before it had started.
+    #[must_use]
+    pub fn is_returned(&self) -> bool {
+        matches!(self, Self::Failed(AttemptFailure::Returned, _))
+    }
+
+    /// Class and message of an attempt that ended without success, unless it was lost with its worker.
     #[must_use]
     pub fn shown(&self) -> Option<(&str, &str)> {
-        match self {
-            Self::HandedOver => Some(HANDED_OVER),
-            Self::Returned => Some(RETURNED),
-            Self::Failed { class: AttemptFailure::Known(class), message } => Some((class.word(), message)),
-            Self::Failed { class: AttemptFailure::Other(word), message } => Some((word, message)),
-            Self::Running | Self::Succeeded | Self::Lost => None,
-        }
-    }
-}
-
-/// An [`AttemptEnd`] in JSON. As in the first version, a handover and a return are among the failures.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum EndJson {
-    Running,
-    Succeeded,
-    Failed(AttemptFailure, String),
-    Lost,
-}
-
-impl From<AttemptEnd> for EndJson {
-    fn from(end: AttemptEnd) -> Self {
-        let other = |(word, message): (&str, &str)| {
-            Self::Failed(AttemptFailure::Other(word.to_owned()), message.to_owned())
+        let Self::Failed(class, message) = self else { return None };
+        let word = match class {
+            AttemptFailure::HandedOver => "handed_over",
+            AttemptFailure::Returned => "returned",
+            AttemptFailure::Known(class) => class.word(),
+            AttemptFailure::Other(word) => word,
         };
-        match end {
-            AttemptEnd::Running => Self::Running,
-            AttemptEnd::Succeeded => Self::Succeeded,
-            AttemptEnd::HandedOver => other(HANDED_OVER),
-            AttemptEnd::Returned => other(RETURNED),
-            AttemptEnd::Failed { class, message } => Self::Failed(class, message),
-            AttemptEnd::Lost => Self::Lost,
-        }
-    }
-}
-
-impl From<EndJson> for AttemptEnd {
-    fn from(end: EndJson) -> Self {
-        match end {
-            EndJson::Running => Self::Running,
-            EndJson::Succeeded => Self::Succeeded,
-            EndJson::Failed(AttemptFailure::Other(word), _) if word == HANDED_OVER.0 => Self::HandedOver,
-            EndJson::Failed(AttemptFailure::Other(word), _) if word == RETURNED.0 => Self::Returned,
-            EndJson::Failed(class, message) => Self::Failed { class, message },
-            EndJson::Lost => Self::Lost,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, from_value, json};
-
-    #[track_caller]
-    fn check<T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(
-        value: &T,
-        text: Value,
-    ) {
-        assert_eq!(serde_json::to_value(value).unwrap(), text);
-        assert_eq!(from_value::<T>(text).unwrap(), *value);
-    }
-
-    #[test]
-    fn codes_are_the_words_of_the_first_version_and_unknown_ones_are_kept() {
-        check(&FailureCode::OutputUnreadable, json!("output_unreadable"));
-        check(&FailureCode::Other("flood".to_owned()), json!("flood"));
-        check(&ErrorCode::JobForgotten, json!("job_forgotten"));
-        check(&ErrorCode::Other("tea_time".to_owned()), json!("tea_time"));
-    }
-
-    #[test]
-    fn ends_of_attempts_are_the_pairs_of_the_first_version() {
-        check(&AttemptEnd::Running, json!("running"));
-        check(&AttemptEnd::Lost, json!("lost"));
-        let handed_over = json!({"failed": ["handed_over", "another attempt goes on from there"]});
-        check(&AttemptEnd::HandedOver, handed_over);
-        check(&AttemptEnd::Returned, json!({"failed": ["returned", "it had not begun"]}));
-        let failed = |class| AttemptEnd::Failed { class, message: "no".to_owned() };
-        check(
-            &failed(AttemptFailure::Known(FailureClass::Unreachable)),
-            json!({"failed": ["unreachable", "no"]}),
-        );
-        check(&failed(AttemptFailure::Other("flood".to_owned())), json!({"failed": ["flood", "no"]}));
-        for class in [FailureClass::User, FailureClass::Hang, FailureClass::Input, FailureClass::Missing] {
-            assert_eq!(serde_json::to_value(class).unwrap(), class.word());
-        }
+        Some((word, message))
     }
 }

@@ -199,7 +199,6 @@ pub struct JobStatus {
     /// Its name.
     pub name: String,
     /// Role and label of the token that submitted it; `None` if its master did not record it.
-    #[serde(default)]
     pub owner: Option<String>,
     /// Its parameters as JSON text; serialized as the value it encodes.
     #[serde(with = "json_text")]
@@ -276,16 +275,13 @@ pub struct JobStatus {
     #[serde(default)]
     pub weight: f64,
     /// Its pool.
-    #[serde(default)]
     pub pool: Option<String>,
     /// Priority, used by some policies; higher is more urgent.
     #[serde(default)]
     pub priority: i32,
     /// Deadline, if there is one: the master's clock, nanoseconds.
-    #[serde(default)]
     pub deadline_ns: Option<u64>,
     /// Forecast for the deadline, made at arrival.
-    #[serde(default)]
     pub deadline_outlook: Option<DeadlineOutlook>,
     /// Estimated work, until the job ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]

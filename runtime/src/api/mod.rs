@@ -24,7 +24,7 @@ pub use self::job::{
     WorkLeft,
 };
 pub(crate) use self::page::EnterPage;
-pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, FeedLoad, PageCode};
+pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, PageCode};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
 pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, JobAttended, OutputClosed, Submission};
 pub use self::tokens::{

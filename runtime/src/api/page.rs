@@ -26,8 +26,6 @@ pub struct FeedLine {
     pub master: MasterStatus,
     /// Workers that have joined, or whose state has changed, as a whole.
     pub workers: Vec<WorkerStatus>,
-    /// Loads of other workers whose load has changed.
-    pub loads: Vec<FeedLoad>,
     /// Workers that have gone.
     pub left: Vec<WorkerId>,
     /// Jobs that are new, have progressed, or have ended.
@@ -39,10 +37,6 @@ pub struct FeedLine {
     /// True if more has changed than the line has room for: the next line has the rest.
     pub more: bool,
 }
-
-/// Compact load of a worker: worker, number of running attempts, memory in use and free disk, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FeedLoad(pub u32, pub u32, pub u64, pub u64);
 
 /// Compact attempt: job, kind (0 map, 1 reduce), index, epoch, worker, times of launch, start and end (master's clock,
 /// ns; 0 if not yet), state.

@@ -28,10 +28,8 @@ pub struct Submission {
     pub build: String,
     /// The submitting program itself, uploaded to the master. The job's functions then run in processes of this
     /// program, which may differ from the cluster's.
-    #[serde(default)]
     pub program: Option<ShippedProgram>,
     /// Its owner. Overwritten by the master.
-    #[serde(default)]
     pub owner: Option<JobOwner>,
     /// Name of the job in the registry.
     pub name: String,
@@ -39,7 +37,6 @@ pub struct Submission {
     pub parameters: String,
     /// Label given by the submitter. Estimators with history treat jobs of one label as alike. `None` if it is the
     /// name.
-    #[serde(default)]
     pub label: Option<String>,
     /// Splits in input order, one for each map task.
     pub splits: Vec<Split>,
@@ -47,7 +44,6 @@ pub struct Submission {
     #[serde(deserialize_with = "decode_reduces")]
     pub reduces: u32,
     /// True if values of equal keys are combined before the transfer; `None` if the client does not report it.
-    #[serde(default)]
     pub combines: Option<bool>,
     /// Upper bounds of ranges for a totally ordered job, as hexadecimal text.
     pub cuts: Vec<String>,
@@ -77,10 +73,8 @@ pub struct Submission {
     #[serde(default)]
     pub priority: i32,
     /// Target for the time from arrival to end, nanoseconds; not a limit.
-    #[serde(default)]
     pub deadline_ns: Option<u64>,
     /// The job's work as measured before, for experiments: policies see it through the oracle estimator.
-    #[serde(default)]
     pub exact: Option<ExactWork>,
     /// Number of charged failures of one task after which the job fails.
     pub attempts_max: u32,

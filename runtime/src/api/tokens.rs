@@ -41,7 +41,6 @@ pub struct NewToken {
     /// Its label, with which it can be revoked alone.
     pub label: Option<String>,
     /// New quota of the jobs submitted with it; `None` to keep it.
-    #[serde(default)]
     pub quota: Option<Quota>,
 }
 

@@ -20,11 +20,9 @@ pub struct JobTrace {
     /// Number of records dropped because there were too many.
     pub omitted: u64,
     /// True if the job has a combiner; `None` if its master did not know.
-    #[serde(default)]
     pub combines: Option<bool>,
     /// Bytes of its input that could be cut into more splits, which excludes compressed files; `None` if its master did
     /// not know.
-    #[serde(default)]
     pub cuttable_bytes: Option<u64>,
     /// True if all slots were available to the job: no other job was live at the same time, no worker joined, and each
     /// slot runs tasks of both kinds. A slot that this job did not use was then idle. False from older masters.

@@ -2,6 +2,7 @@
 //!
 //! The caller decides how long it waits for a silent master, and merges the lines (`top`).
 
+use super::lines::LineBuffer;
 use super::{AsyncClient, ClientError};
 use crate::api::FeedLine;
 use gristmill_worker::http::{Answer, HttpError};
@@ -13,12 +14,12 @@ const LINE_BYTES_MAX: usize = 256 << 20;
 pub struct Feed<'a> {
     client: &'a AsyncClient,
     answer: Answer,
-    rest: Rest,
+    rest: LineBuffer,
 }
 
 impl<'a> Feed<'a> {
     pub(super) fn new(client: &'a AsyncClient, answer: Answer) -> Self {
-        Self { client, answer, rest: Rest::default() }
+        Self { client, answer, rest: LineBuffer::default() }
     }
 
     /// Waits for the next line. A master sends one four times a second, even without changes.
@@ -31,41 +32,12 @@ impl<'a> Feed<'a> {
                 return Ok(line);
             }
             let chunk = self.answer.chunk().await.map_err(|source| self.client.failed(source))?;
-            if !chunk.is_some_and(|chunk| self.rest.push(&chunk)) {
+            if !chunk.is_some_and(|chunk| self.rest.push(&chunk, LINE_BYTES_MAX)) {
                 let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 let peer = self.client.master.to_string();
                 return Err(self.client.failed(HttpError::Connect { peer, source }));
             }
         }
-    }
-}
-
-/// Received bytes that are not a whole line yet.
-#[derive(Default)]
-struct Rest {
-    bytes: Vec<u8>,
-    /// Number of bytes already searched for the end of a line.
-    searched: usize,
-}
-
-impl Rest {
-    /// Appends received bytes. Returns false if they exceed the longest line.
-    #[must_use]
-    fn push(&mut self, chunk: &[u8]) -> bool {
-        self.bytes.extend_from_slice(chunk);
-        self.bytes.len() <= LINE_BYTES_MAX
-    }
-
-    fn line(&mut self) -> serde_json::Result<Option<FeedLine>> {
-        let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
-            self.searched = self.bytes.len();
-            return Ok(None);
-        };
-        let end = self.searched + found;
-        let line = serde_json::from_slice(&self.bytes[..end])?;
-        self.bytes.drain(..=end);
-        self.searched = 0;
-        Ok(Some(line))
     }
 }
 
@@ -78,23 +50,23 @@ mod tests {
         let line = |now: u64| {
             format!(
                 "{{\"master\":{{\"schema\":1,\"version\":\"\",\"build\":\"\",\"policy\":\"fifo\",\"placement\":\"\",\
-                 \"now_ns\":{now},\"workers\":[],\"jobs_live\":0}},\"workers\":[],\"loads\":[[1,2,3,4]],\"left\":[7],\
+                 \"now_ns\":{now},\"workers\":[],\"jobs_live\":0}},\"workers\":[],\"left\":[7],\
                  \"jobs\":[],\"attempts\":[[1,0,2,0,1,5,0,0,\"running\"]],\"fetches\":[],\"more\":false}}\n"
             )
         };
         let text = line(1) + &line(2) + &line(3);
         for size in [1, 7, 100, text.len()] {
-            let (mut rest, mut seen) = (Rest::default(), Vec::new());
+            let (mut rest, mut seen) = (LineBuffer::default(), Vec::new());
             for chunk in text.as_bytes().chunks(size) {
-                assert!(rest.push(chunk));
-                while let Some(line) = rest.line().unwrap() {
+                assert!(rest.push(chunk, LINE_BYTES_MAX));
+                while let Some(line) = rest.line::<FeedLine>().unwrap() {
                     seen.push(line.master.now_ns);
                 }
             }
             assert_eq!(seen, [1, 2, 3], "in pieces of {size}");
         }
-        let mut rest = Rest::default();
-        assert!(rest.push(b"<html>\n"));
-        assert!(rest.line().is_err());
+        let mut rest = LineBuffer::default();
+        assert!(rest.push(b"<html>\n", LINE_BYTES_MAX));
+        assert!(rest.line::<FeedLine>().is_err());
     }
 }

@@ -7,6 +7,7 @@ use super::{AsyncClient, ClientError};
 use crate::api::{BuiltPart, JobStatus, WatchLine};
 use gristmill_worker::http::{Answer, HttpError};
 use gristmill_worker::protocol::Part;
+use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// Longest line, bytes: a status contains the job's parameters, counters and incidents.
@@ -67,12 +68,40 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Received bytes that are not a whole status yet.
+/// Received bytes that are not a whole line yet.
 #[derive(Default)]
-struct Read {
+pub(super) struct LineBuffer {
     bytes: Vec<u8>,
     /// Number of bytes already searched for the end of a line.
     searched: usize,
+}
+
+impl LineBuffer {
+    /// Appends received bytes. Returns false if they exceed `bytes_max`, the longest line.
+    #[must_use]
+    pub(super) fn push(&mut self, chunk: &[u8], bytes_max: usize) -> bool {
+        self.bytes.extend_from_slice(chunk);
+        self.bytes.len() <= bytes_max
+    }
+
+    /// The next line, if it is complete.
+    pub(super) fn line<T: DeserializeOwned>(&mut self) -> serde_json::Result<Option<T>> {
+        let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
+            self.searched = self.bytes.len();
+            return Ok(None);
+        };
+        let end = self.searched + found;
+        let line = serde_json::from_slice(&self.bytes[..end])?;
+        self.bytes.drain(..=end);
+        self.searched = 0;
+        Ok(Some(line))
+    }
+}
+
+/// Received lines that are not a whole status yet.
+#[derive(Default)]
+struct Read {
+    lines: LineBuffer,
     /// Parts of the next status, and their places.
     parts: (Vec<Part>, Vec<BuiltPart>),
 }
@@ -81,17 +110,12 @@ impl Read {
     /// Appends received bytes. Returns false if they exceed the longest line.
     #[must_use]
     fn push(&mut self, chunk: &[u8]) -> bool {
-        self.bytes.extend_from_slice(chunk);
-        self.bytes.len() <= LINE_BYTES_MAX && self.parts.0.len() <= PARTS_MAX
+        self.lines.push(chunk, LINE_BYTES_MAX) && self.parts.0.len() <= PARTS_MAX
     }
 
     /// The next status, if it is complete.
     fn status(&mut self) -> serde_json::Result<Option<JobStatus>> {
-        while let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) {
-            let end = self.searched + found;
-            let line: WatchLine = serde_json::from_slice(&self.bytes[..end])?;
-            self.bytes.drain(..=end);
-            self.searched = 0;
+        while let Some(line) = self.lines.line()? {
             match line {
                 WatchLine::Parts { mut parts, mut built } => {
                     self.parts.0.append(&mut parts);
@@ -103,7 +127,6 @@ impl Read {
                 }
             }
         }
-        self.searched = self.bytes.len();
         Ok(None)
     }
 }
@@ -152,7 +175,7 @@ mod tests {
                 all.push(status);
             }
             // Each byte is searched once, however long its line.
-            assert_eq!(read.searched, read.bytes.len());
+            assert_eq!(read.lines.searched, read.lines.bytes.len());
         }
         let [before, last] = all.try_into().unwrap();
         assert!(before.parts.is_empty());

@@ -5,6 +5,7 @@
 
 mod asynchronous;
 mod feed;
+mod jobs;
 mod joining;
 mod lines;
 mod outcome;
@@ -12,21 +13,19 @@ mod reconnect;
 mod result;
 mod shipping;
 
-use crate::api::{
-    Explanation, JobStatus, JobTrace, LogEntry, MasterStatus, PolicyChange, Quota, Role, TokenList, Turns,
-};
+use crate::api::{JobStatus, JobTrace, LogEntry, MasterStatus};
 use crate::output_dir::OutputError;
 use crate::prepared::PreparedJob;
 use crate::submit::JobOptions;
-use gristmill_scheduler::ids::{JobId, WorkerId};
+use gristmill_scheduler::ids::JobId;
 use gristmill_worker::api::Job;
-use gristmill_worker::http::{HttpError, JoinLine, Token};
-use std::path::Path;
+use gristmill_worker::http::JoinLine;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use asynchronous::{AsyncClient, HeardCheck, Ready};
+pub use asynchronous::{AsyncClient, HeardCheck};
 pub use feed::Feed;
+pub use jobs::Ready;
 pub use outcome::{ClientError, JobReport};
 pub use result::ResultError;
 
@@ -135,7 +134,14 @@ impl Client {
         self.core.set_said(said);
     }
 
-    fn block_on<F: Future>(&self, future: F) -> F::Output {
+    /// The asynchronous client behind this one, whose requests [`Client::block_on`] waits for.
+    #[must_use]
+    pub fn requests(&self) -> &AsyncClient {
+        &self.core
+    }
+
+    /// Waits for a request: `client.block_on(client.requests().tokens())`.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
 
@@ -240,67 +246,6 @@ impl Client {
         self.block_on(self.core.master())
     }
 
-    /// [`AsyncClient::new_token`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn new_token(
-        &self,
-        role: Role,
-        label: Option<&str>,
-        quota: Option<Quota>,
-    ) -> Result<Token, ClientError> {
-        self.block_on(self.core.new_token(role, label, quota))
-    }
-
-    /// [`AsyncClient::tokens`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn tokens(&self) -> Result<TokenList, ClientError> {
-        self.block_on(self.core.tokens())
-    }
-
-    /// [`AsyncClient::page_code`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn page_code(&self) -> Result<String, ClientError> {
-        self.block_on(self.core.page_code())
-    }
-
-    /// [`AsyncClient::page_code_to_cancel`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn page_code_to_cancel(&self) -> Result<String, ClientError> {
-        self.block_on(self.core.page_code_to_cancel())
-    }
-
-    /// [`AsyncClient::revoke_token`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn revoke_token(&self, name: &str) -> Result<(), ClientError> {
-        self.block_on(self.core.revoke_token(name))
-    }
-
-    /// [`AsyncClient::rotate_tokens`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn rotate_tokens(&self, grace: Duration) -> Result<(), ClientError> {
-        self.block_on(self.core.rotate_tokens(grace))
-    }
-
-    /// [`AsyncClient::decide_by`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn decide_by(&self, change: &PolicyChange) -> Result<MasterStatus, ClientError> {
-        self.block_on(self.core.decide_by(change))
-    }
-
     /// [`AsyncClient::jobs`].
     ///
     /// # Errors
@@ -333,48 +278,12 @@ impl Client {
         self.block_on(self.core.cancel(job))
     }
 
-    /// [`AsyncClient::drain`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn drain(&self, worker: WorkerId) -> Result<(), ClientError> {
-        self.block_on(self.core.drain(worker))
-    }
-
-    /// [`AsyncClient::check_workers`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn check_workers(
-        &self,
-        path: Option<&Path>,
-        probe: Option<&Path>,
-    ) -> Result<(MasterStatus, Vec<Result<HeardCheck, HttpError>>), ClientError> {
-        self.block_on(self.core.check_workers(path, probe))
-    }
-
     /// [`AsyncClient::logs`].
     ///
     /// # Errors
     /// Its errors.
     pub fn logs(&self, job: JobId) -> Result<Vec<LogEntry>, ClientError> {
         self.block_on(self.core.logs(job))
-    }
-
-    /// [`AsyncClient::explain`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn explain(&self, job: JobId, task: Option<&str>) -> Result<Explanation, ClientError> {
-        self.block_on(self.core.explain(job, task))
-    }
-
-    /// [`AsyncClient::turns`].
-    ///
-    /// # Errors
-    /// Its errors.
-    pub fn turns(&self) -> Result<Turns, ClientError> {
-        self.block_on(self.core.turns())
     }
 
     /// [`AsyncClient::trace`].

@@ -4,6 +4,7 @@
 //! left its group, its session and its parent therefore becomes a child of this one with a foreign session. Children in
 //! this process's session are the program's own, and never strays.
 
+use crate::owner::ProcessStat;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 use std::collections::BTreeSet;
 use std::io;
@@ -27,28 +28,6 @@ static OWN: Mutex<BTreeSet<(i32, u64)>> = Mutex::new(BTreeSet::new());
 /// it.
 static FIRST: OnceLock<u64> = OnceLock::new();
 
-/// A process, from `/proc/PID/stat`.
-struct Seen {
-    is_zombie: bool,
-    session: i32,
-    /// Start time in clock ticks since boot.
-    start: u64,
-}
-
-impl Seen {
-    fn of(pid: i32) -> Option<Self> {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        // The name, in brackets, may contain any character.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-        Some(Self {
-            is_zombie: *fields.first()? == "Z",
-            session: fields.get(3)?.parse().ok()?,
-            start: fields.get(19)?.parse().ok()?,
-        })
-    }
-}
-
 /// Makes this process the reaper of all processes that its children leave behind.
 pub(super) fn adopt() {
     // Available since Linux 3.4.
@@ -60,7 +39,7 @@ pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Chi
     let _known = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     adopt();
     let child = spawn()?;
-    if let Some(seen) = Seen::of(child.id() as i32) {
+    if let Some(seen) = ProcessStat::of(child.id()) {
         FIRST.get_or_init(|| seen.start);
         OWN.lock().unwrap_or_else(PoisonError::into_inner).insert((child.id() as i32, seen.start));
     }
@@ -82,14 +61,15 @@ pub fn end_strays(directory: &Path) {
 /// Runs one round; true if more strays may exist.
 fn end_those_seen(directory: &Path) -> Option<bool> {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
-    let session = Seen::of(getpid().as_raw_pid())?.session;
+    let session = ProcessStat::of(getpid().as_raw_pid())?.session;
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    own.retain(|(pid, start)| Seen::of(*pid).is_some_and(|seen| seen.start == *start));
-    let runs = |(pid, start): &(i32, u64)| Seen::of(*pid).filter(|seen| !seen.is_zombie).map(|_| *start);
+    own.retain(|(pid, start)| ProcessStat::of(*pid).is_some_and(|seen| seen.start == *start));
+    let runs =
+        |(pid, start): &(i32, u64)| ProcessStat::of(*pid).filter(|seen| !seen.is_zombie).map(|_| *start);
     let oldest = own.iter().filter_map(runs).min();
     let mut ended = false;
     for pid in children() {
-        let Some(seen) = Seen::of(pid).filter(|seen| seen.session != session) else { continue };
+        let Some(seen) = ProcessStat::of(pid).filter(|seen| seen.session != session) else { continue };
         let (Some(process), false) = (Pid::from_raw(pid), own.contains(&(pid, seen.start))) else { continue };
         let is_left = FIRST.get().is_some_and(|first| *first <= seen.start)
             && oldest.is_none_or(|oldest| seen.start < oldest);

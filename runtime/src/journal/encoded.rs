@@ -1,9 +1,9 @@
 //! Values in lines of a journal that have no JSON form, or whose JSON form would be too large.
 
+use data_encoding::HEXLOWER;
 use gristmill_worker::codec::{self, CodecError};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
 
 /// A value in the encoding of the wire, which only a program of the same build can read. In a line it is hexadecimal
 /// text.
@@ -28,48 +28,17 @@ impl Encoded {
     }
 }
 
-/// Bytes as hexadecimal text, without a copy of all of it.
-struct Hex<'a>(&'a [u8]);
-
-/// Number of bytes whose digits are written at once.
-const HEX_CHUNK_BYTES: usize = 64;
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| DIGITS[usize::from(nibble)];
-        for chunk in self.0.chunks(HEX_CHUNK_BYTES) {
-            let mut digits = [0; 2 * HEX_CHUNK_BYTES];
-            for (byte, pair) in chunk.iter().zip(digits.as_chunks_mut::<2>().0) {
-                *pair = [digit(byte >> 4), digit(byte & 15)];
-            }
-            f.write_str(std::str::from_utf8(&digits[..2 * chunk.len()]).map_err(|_| fmt::Error)?)?;
-        }
-        Ok(())
-    }
-}
-
 impl Serialize for Encoded {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&Hex(&self.0))
+        serializer.serialize_str(&HEXLOWER.encode(&self.0))
     }
 }
 
 impl<'de> Deserialize<'de> for Encoded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes = from_hex(&text).ok_or_else(|| D::Error::custom("a value is no hexadecimal text"))?;
-        Ok(Self(bytes))
+        HEXLOWER.decode(text.as_bytes()).map(Self).map_err(D::Error::custom)
     }
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    pairs.iter().map(|[high, low]| Some((digit(*high)? * 16 + digit(*low)?) as u8)).collect()
 }
 
 #[cfg(test)]

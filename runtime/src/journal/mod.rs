@@ -12,8 +12,10 @@ pub use checked::CheckedReadError;
 pub use encoded::Encoded;
 pub use reader::{JournalReadError, JournalReader, LINE_BYTES_MAX};
 
+use crate::deciders::{DeciderNames, MadeDeciders};
+use crate::registry::Registry;
 use gristmill_scheduler::command::Command;
-use gristmill_scheduler::core::{CoreConfig, ShuffleOrder};
+use gristmill_scheduler::core::{Core, CoreConfig, ShuffleOrder};
 use gristmill_scheduler::event::Event;
 use gristmill_scheduler::units::Time;
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,36 @@ pub struct JournalHeader {
     pub memory: serde_json::Value,
     /// Limits of the core.
     pub core: CoreConfig,
+}
+
+impl JournalHeader {
+    /// Header of a journal that this program writes.
+    pub(crate) fn new(
+        build: String,
+        names: &DeciderNames,
+        memory: serde_json::Value,
+        core: CoreConfig,
+    ) -> Self {
+        let DeciderNames { policy, placement, estimator } = names.clone();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { schema: SCHEMA, version, build, policy, placement, estimator, memory, core }
+    }
+
+    /// Names of the deciders.
+    pub(crate) fn names(&self) -> DeciderNames {
+        let Self { policy, placement, estimator, .. } = self.clone();
+        DeciderNames { policy, placement, estimator }
+    }
+
+    /// Creates a core like the one with which the master started.
+    ///
+    /// # Errors
+    /// A description of an unknown name, or of a memory that the estimator rejects.
+    pub(crate) fn make_core(&self, registry: &Registry) -> Result<Core, String> {
+        let MadeDeciders { policy, placement, mut estimator, .. } = self.names().make(registry)?;
+        estimator.restore(&self.memory)?;
+        Ok(Core::new(self.core.clone(), policy, placement).with_estimator(estimator))
+    }
 }
 
 /// Every further line.

@@ -7,7 +7,8 @@
 
 use super::kept_job::KeptJob;
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::whole_file::{self, Promise, ReadError};
+use gristmill_worker::error_text::chain;
+use gristmill_worker::whole_file::{self, Promise};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -28,28 +29,13 @@ const JOB_BYTES_MAX: usize = 64 << 20;
 /// less.
 const FILE_BYTES_MAX: u64 = 2 * JOB_BYTES_MAX as u64;
 
-/// Error of an archived job whose file exists.
+/// Error of an archived job whose file exists, and cannot be read, is damaged or belongs to another job.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ArchiveError {
-    /// It cannot be read.
-    #[error("could not read {}, where the history of {job} is kept", path.display())]
-    Read {
-        job: JobId,
-        path: PathBuf,
-        #[source]
-        source: ReadError,
-    },
-    /// It belongs to another job.
-    #[error("could not read {}, where the history of {job} is kept: it is that of {found}", path.display())]
-    Other { job: JobId, path: PathBuf, found: JobId },
-    /// Its content is damaged.
-    #[error("could not read {}, where the history of {job} is kept: it is damaged", path.display())]
-    Damaged {
-        job: JobId,
-        path: PathBuf,
-        #[source]
-        source: serde_json::Error,
-    },
+#[error("could not read {}, where the history of {job} is kept", path.display())]
+pub(crate) struct ArchiveError {
+    job: JobId,
+    path: PathBuf,
+    source: io::Error,
 }
 
 /// The newest archived job in a directory; `None` if there is none, or no directory.
@@ -141,21 +127,18 @@ impl Archive {
             return Ok(None);
         }
         let path = self.path(job);
-        let read = whole_file::read(&path, FILE_BYTES_MAX).map_err(|source| ArchiveError::Read {
-            job,
-            path: path.clone(),
-            source,
-        });
-        let found = read.and_then(|text| {
-            let kept = KeptJob::of_text(&text);
-            let kept = kept.map_err(|source| ArchiveError::Damaged { job, path: path.clone(), source })?;
+        let read = || -> io::Result<KeptJob> {
+            let text = whole_file::read(&path, FILE_BYTES_MAX).map_err(io::Error::other)?;
+            let damaged = |source| io::Error::other(format!("it is damaged: {source}"));
+            let kept = KeptJob::of_text(&text).map_err(damaged)?;
             match kept.trace.status.job {
                 found if found == job => Ok(kept),
-                found => Err(ArchiveError::Other { job, path, found }),
+                found => Err(io::Error::other(format!("it is that of {found}"))),
             }
-        });
+        };
+        let found = read().map_err(|source| ArchiveError { job, path: path.clone(), source });
         found.map(Some).inspect_err(|error| {
-            tracing::warn!(error = gristmill_worker::error_text::chain(error), "no history");
+            tracing::warn!(error = chain(error), "no history");
         })
     }
 
@@ -242,14 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn logs_are_found_again_and_a_file_of_before_has_none() {
+    fn logs_are_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let archive = Archive::open(folder.path()).unwrap();
         archive.keep(trace(1, "a"));
         let logs = |job: u32| archive.find(JobId(job)).unwrap().unwrap().logs;
-        assert_eq!(logs(1).unwrap()[0].text, "printed\n");
-        archive.keep(KeptJob { logs: None, ..trace(2, "b") });
-        assert!(logs(2).is_none());
+        assert_eq!(logs(1)[0].text, "printed\n");
         let path = archive.path(JobId(1));
         fs::write(&path, [&fs::read(&path).unwrap()[..], b"[]"].concat()).unwrap();
         assert!(archive.find(JobId(1)).is_err(), "something follows the logs");
@@ -266,7 +247,7 @@ mod tests {
         fs::File::create(path(5)).unwrap().set_len(BYTES_MAX + 1).unwrap();
         let next = Archive::open(folder.path()).unwrap();
         assert_eq!(next.find(JobId(1)).unwrap().unwrap().trace.status.name, "a");
-        let said = gristmill_worker::error_text::chain(&next.find(JobId(2)).unwrap_err());
+        let said = chain(&next.find(JobId(2)).unwrap_err());
         assert!(said.contains("it is that of job-1"), "{said}");
         assert!(next.find(JobId(4)).unwrap().is_none() && path(4).exists() && path(5).exists());
     }
@@ -281,7 +262,7 @@ mod tests {
         fs::create_dir(path("job-3.json")).unwrap();
         let archive = Archive::open(folder.path()).unwrap();
         for (job, expected) in [(1, "it is damaged: EOF"), (2, "it is a pipe"), (3, "it is a directory")] {
-            let said = gristmill_worker::error_text::chain(&archive.find(JobId(job)).unwrap_err());
+            let said = chain(&archive.find(JobId(job)).unwrap_err());
             assert!(said.contains(expected) && said.contains(&format!("job-{job}.json")), "{said}");
         }
         assert!(archive.find(JobId(4)).unwrap().is_none());

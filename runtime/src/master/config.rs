@@ -9,7 +9,7 @@ use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::Bind;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Configuration of a master.
@@ -34,8 +34,6 @@ pub struct MasterConfig {
     pub backups: bool,
     /// New file to which every fact and every order is written.
     pub journal: Option<PathBuf>,
-    /// File in which the estimator's memory is kept between runs.
-    pub history: Option<PathBuf>,
     /// Recovery file for the next master; `None` if its jobs end with it.
     pub recovery: Option<PathBuf>,
     /// File of the numbers and outcomes of jobs, so that no number is used twice. `None` if numbers start at 1.
@@ -51,9 +49,10 @@ pub struct MasterConfig {
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum MasterError {
-    /// The journal's file could not be created. An existing file is never overwritten.
-    #[error("could not begin the journal {path}")]
-    Journal {
+    /// A journal, the register of jobs or the directory of ended jobs could not be used.
+    #[error("could not {action} {path}")]
+    File {
+        action: &'static str,
         path: PathBuf,
         #[source]
         source: io::Error,
@@ -68,20 +67,6 @@ pub enum MasterError {
         #[source]
         source: RecallError,
     },
-    /// The recovery file for a later master could not be started.
-    #[error("could not begin the journal to come back from, {path}")]
-    RecoveryBegin {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    /// The directory of archived jobs could not be opened.
-    #[error("could not open the folder of ended jobs {path}")]
-    Archive {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
     /// The directory of shipped programs could not be opened.
     #[error("could not open the folder of shipped programs {path}")]
     Programs {
@@ -89,13 +74,13 @@ pub enum MasterError {
         #[source]
         source: io::Error,
     },
-    /// The register of jobs could not be read or written, so that numbers of jobs might be used twice.
-    #[error("could not open the register of jobs {path}")]
-    Register {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
+}
+
+impl MasterError {
+    pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File { action, path, source }
+    }
 }
 
 impl ExitsWith for MasterError {}

@@ -1,7 +1,6 @@
 //! The master's loop: it gathers all events, enters them as the facts of one instant, and sends the orders of the core.
 
 use super::archive::Archive;
-use super::history::HistoryFile;
 use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::state::{ClientRoute, Closing, Guarantee, MasterState};
 use super::{BATCH_MAX, HEARTBEAT};
@@ -37,16 +36,11 @@ const END_TIMEOUT: Duration = Duration::from_millis(300);
 /// Number of outputs closed at once. Each takes a few file descriptors out of those not reserved for connections.
 const CLOSERS_MAX: usize = 6;
 
-/// Files of a master that outlive it.
-pub(super) struct KeptFiles {
-    pub(super) history: Option<HistoryFile>,
-    pub(super) archive: Option<Arc<Archive>>,
-}
-
 /// The loop and its data.
 pub(super) struct Master {
     pub(super) state: MasterState,
-    pub(super) kept: KeptFiles,
+    /// Archive of ended jobs.
+    archive: Option<Arc<Archive>>,
     fed: UnboundedReceiver<MasterInput>,
     inputs: UnboundedSender<MasterInput>,
     /// Turns of the frames that have been entered and not settled.
@@ -76,7 +70,7 @@ pub(super) struct Master {
 impl Master {
     pub(super) fn new(
         mut state: MasterState,
-        kept: KeptFiles,
+        archive: Option<Arc<Archive>>,
         fed: UnboundedReceiver<MasterInput>,
         inputs: UnboundedSender<MasterInput>,
         base: Time,
@@ -90,7 +84,7 @@ impl Master {
             .collect();
         Self {
             state,
-            kept,
+            archive,
             fed,
             inputs,
             turns: Vec::new(),
@@ -152,7 +146,7 @@ impl Master {
             let now = self.now();
             self.confirm_losses(now);
             self.give_up_clients(now);
-            if self.state.pending.wake.is_some_and(|at| at <= now) {
+            if self.state.wake.is_some_and(|at| at <= now) {
                 self.state.tick();
             }
             self.state.settle(now);
@@ -163,7 +157,6 @@ impl Master {
             self.acknowledge();
             self.close_outputs();
             self.keep_ended();
-            self.keep_history(now);
         }
     }
 
@@ -204,26 +197,17 @@ impl Master {
     /// Archives ended jobs, also off this loop.
     fn keep_ended(&mut self) {
         for job in self.state.jobs.archived.drain(..) {
-            if let Some(archive) = self.kept.archive.clone() {
+            if let Some(archive) = self.archive.clone() {
                 tokio::task::spawn_blocking(move || archive.keep(job));
             }
         }
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        let kept = self.kept.history.as_ref().and_then(HistoryFile::due);
-        let state = self.state.pending.wake.into_iter().chain(self.state.due()).chain(kept);
+        let state = self.state.wake.into_iter().chain(self.state.due());
         let state = state.chain(self.clients_away.values().copied());
         let state = state.map(|at| self.start + Duration::from_nanos(at.since(self.base).0));
         state.chain(self.gone.values().copied()).min()
-    }
-
-    /// Saves the estimator's memory off this loop.
-    fn keep_history(&mut self, now: Time) {
-        let learned = std::mem::take(&mut self.state.pending.learned);
-        if let Some(history) = &mut self.kept.history {
-            history.keep(now, learned, || self.state.memory());
-        }
     }
 
     fn confirm_losses(&mut self, now: Time) {
@@ -351,41 +335,12 @@ impl Master {
             MasterInput::Attend { key, reply } => {
                 let _ = reply.send(self.attend(&key));
             }
-            MasterInput::ClientClosed { job, failed, reply } => {
-                self.state.jobs.client_closed(now, job, failed, &mut self.state.journal);
-                self.state.settle(now);
-                let _ = reply.send(());
-            }
             MasterInput::Synced(synced) => self.state.journal.synced(synced),
             MasterInput::Closed { job, failed } => self.state.closed(now, job, failed),
-            MasterInput::Drain { worker, reply } => {
-                let found = self.state.drain(worker);
-                self.state.settle(now);
-                let _ = reply.send(found);
-            }
-            MasterInput::Cancel { job, reply } => {
-                let found = self.state.cancel(job);
-                self.state.settle(now);
-                let _ = reply.send(found);
-            }
-            MasterInput::DecideBy { change, reply } => {
-                let _ = reply.send(self.state.change_policy(now, change));
-            }
-            MasterInput::Restore { memory, reply } => {
-                let _ = reply.send(self.state.restore_memory(now, memory));
-            }
-            MasterInput::Explain { job, task, reply } => {
-                self.state.settle(now);
-                let _ = reply.send(self.state.explain(now, job, task));
-            }
-            MasterInput::Turns { reply } => {
-                self.state.settle(now);
-                let _ = reply.send(self.state.turns());
-            }
             // Earlier inputs of this batch must be visible in the result.
-            MasterInput::Query(look) => {
+            MasterInput::Call(call) => {
                 self.state.settle(now);
-                look(&self.state, now);
+                call(&mut self.state, now);
             }
         }
     }

@@ -3,9 +3,9 @@
 use super::archive::Archive;
 use super::page::PageCodes;
 use super::programs::Programs;
-use super::state::{MasterState, Synced, TaskName};
+use super::state::{MasterState, Synced};
 use super::tokens::Tokens;
-use crate::api::{ApiError, EstimatorMemory, PolicyChange, Submission, Turns, WorkerEnded};
+use crate::api::{ApiError, Submission, WorkerEnded};
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::{Plaintext, Secret};
@@ -60,45 +60,17 @@ pub(super) enum MasterInput {
         key: Secret,
         reply: oneshot::Sender<Submitted>,
     },
-    ClientClosed {
-        job: JobId,
-        failed: Option<String>,
-        reply: oneshot::Sender<()>,
-    },
-    Drain {
-        worker: WorkerId,
-        reply: oneshot::Sender<bool>,
-    },
-    Cancel {
-        job: JobId,
-        reply: oneshot::Sender<bool>,
-    },
-    DecideBy {
-        change: PolicyChange,
-        reply: oneshot::Sender<Result<(), ApiError>>,
-    },
-    Restore {
-        memory: EstimatorMemory,
-        reply: oneshot::Sender<Result<(), ApiError>>,
-    },
-    Explain {
-        job: JobId,
-        task: Option<TaskName>,
-        reply: oneshot::Sender<Option<Vec<String>>>,
-    },
-    Turns {
-        reply: oneshot::Sender<Turns>,
-    },
     Closed {
         job: JobId,
         failed: Option<String>,
     },
     Synced(Synced),
-    Query(StateQuery),
+    /// A read or a change of the state alone.
+    Call(StateCall),
 }
 
-/// A read of the state.
-pub(super) type StateQuery = Box<dyn FnOnce(&MasterState, Time) + Send>;
+/// A read or a change of the state, which sends its result itself.
+pub(super) type StateCall = Box<dyn FnOnce(&mut MasterState, Time) + Send>;
 
 /// A worker and the number of its connection. Frames of an earlier connection are ignored.
 pub(super) type Joined = Result<(WorkerId, u64), String>;
@@ -142,16 +114,17 @@ pub(super) struct MasterHandle {
 }
 
 impl MasterHandle {
-    /// Result of a read of the state; `None` if the master is ending.
-    pub(super) async fn query<T: Send + 'static>(
+    /// Result of a read or a change of the state, in which all earlier inputs are settled; `None` if the master is
+    /// ending. A change settles its own facts before it returns.
+    pub(super) async fn call<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&MasterState, Time) -> T + Send + 'static,
+        call: impl FnOnce(&mut MasterState, Time) -> T + Send + 'static,
     ) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        let query = Box::new(move |state: &MasterState, now| {
-            let _ = reply.send(look(state, now));
+        let call = Box::new(move |state: &mut MasterState, now| {
+            let _ = reply.send(call(state, now));
         });
-        self.inputs.send(MasterInput::Query(query)).ok()?;
+        self.inputs.send(MasterInput::Call(call)).ok()?;
         answer.await.ok()
     }
 }

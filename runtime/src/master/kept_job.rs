@@ -13,36 +13,30 @@ pub(super) const LOG_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct KeptJob {
     pub(crate) trace: JobTrace,
-    /// Output of its code; `None` if it was not kept, as in files of old versions.
-    pub(crate) logs: Option<Vec<LogEntry>>,
+    /// Output of its code.
+    pub(crate) logs: Vec<LogEntry>,
 }
 
 impl KeptJob {
     /// Creates it with as much of the logs as is kept.
     pub(crate) fn new(trace: JobTrace, logs: Vec<LogEntry>) -> Self {
-        Self { trace, logs: Some(bounded(logs, LOG_BYTES_MAX)) }
+        Self { trace, logs: bounded(logs, LOG_BYTES_MAX) }
     }
 
     /// Encodes it as two lines of JSON: the trace, and then the logs.
     pub(crate) fn to_text(&self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec(&self.trace)?;
-        if let Some(logs) = &self.logs {
-            text.push(b'\n');
-            serde_json::to_writer(&mut text, logs)?;
-        }
+        text.push(b'\n');
+        serde_json::to_writer(&mut text, &self.logs)?;
         Ok(text)
     }
 
-    /// Decodes it. An old file has the trace only.
+    /// Decodes it.
     pub(crate) fn of_text(text: &[u8]) -> serde_json::Result<Self> {
         let mut texts = serde_json::Deserializer::from_slice(text);
-        let trace = JobTrace::deserialize(&mut texts)?;
-        let mut rest = texts.into_iter::<Vec<LogEntry>>();
-        let logs = rest.next().transpose()?;
-        match rest.next() {
-            None => Ok(Self { trace, logs }),
-            Some(_) => Err(serde::de::Error::custom("something follows the logs")),
-        }
+        let (trace, logs) = (JobTrace::deserialize(&mut texts)?, Vec::deserialize(&mut texts)?);
+        texts.end()?;
+        Ok(Self { trace, logs })
     }
 }
 

@@ -10,7 +10,6 @@ mod config;
 mod connection;
 mod event_loop;
 mod gauges;
-mod history;
 mod input;
 mod kept_job;
 mod page;
@@ -32,14 +31,13 @@ pub(crate) use state::tests::status_of;
 use crate::plural::counted;
 use archive::Archive;
 use auth::MasterAuth;
-use event_loop::{KeptFiles, Master};
+use event_loop::Master;
 use gristmill_scheduler::units::Time;
 use gristmill_worker::agent::EndRequests;
 use gristmill_worker::descriptors;
 use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, ServerConfig, serve};
-use history::HistoryFile;
 use input::{Ending, MasterHandle};
 use programs::Programs;
 use start::{Started, start};
@@ -79,7 +77,6 @@ pub struct PreparedMaster {
     tokens: Arc<Tokens>,
     build: String,
     state: MasterState,
-    history: Option<HistoryFile>,
     archive: Option<Arc<Archive>>,
     programs: Option<Arc<Programs>>,
     /// The time of the last master, which continues.
@@ -87,17 +84,16 @@ pub struct PreparedMaster {
 }
 
 impl PreparedMaster {
-    /// Restores the estimator's memory, recovers the state of an earlier master that did not end in order, and starts
-    /// the journals.
+    /// Recovers the state of an earlier master that did not end in order, or else the memory of its estimator, and
+    /// starts the journals.
     ///
     /// # Errors
-    /// A journal that cannot be started or continued, or a register that cannot be opened. An unreadable history is no
-    /// error: it is moved aside with a warning.
+    /// A journal that cannot be started or continued, or a register that cannot be opened.
     pub fn new(config: MasterConfig) -> Result<Self, MasterError> {
         let host_names = config.host_names.clone();
         let (bind, tokens, build) = (config.bind.clone(), config.tokens.clone(), config.build.clone());
         let opened = |path: &Path| {
-            Archive::open(path).map_err(|source| MasterError::Archive { path: path.to_owned(), source })
+            Archive::open(path).map_err(MasterError::file("open the folder of ended jobs", path))
         };
         let archive = config.archive.as_deref().map(opened).transpose()?.map(Arc::new);
         let programs = config.programs.as_ref().map(|(path, limits)| {
@@ -105,8 +101,8 @@ impl PreparedMaster {
                 .map_err(|source| MasterError::Programs { path: path.clone(), source })
         });
         let programs = programs.transpose()?.map(Arc::new);
-        let Started { state, history, base } = start(config)?;
-        Ok(Self { bind, host_names, tokens, build, state, history, archive, programs, base })
+        let Started { state, base } = start(config)?;
+        Ok(Self { bind, host_names, tokens, build, state, archive, programs, base })
     }
 
     /// Runs on an open listener until a signal or a client requests the end. A first signal keeps the jobs for the next
@@ -141,8 +137,7 @@ impl PreparedMaster {
             };
             serve(listener, Arc::new(server), auth, answer, end).await;
         });
-        let kept = KeptFiles { history: self.history, archive: self.archive };
-        let mut master = Master::new(self.state, kept, fed, handle.inputs.clone(), self.base);
+        let mut master = Master::new(self.state, self.archive, fed, handle.inputs.clone(), self.base);
         let ending = tokio::select! {
             () = master.drive() => Ending::Abandons,
             ending = ending_asked(requests, asked_to_end, &handle) => ending,
@@ -156,9 +151,6 @@ impl PreparedMaster {
         let _ = handle.shutdown.send(Some(ending));
         master.state.journal.end(ending);
         master.state.jobs.register.close();
-        if let Some(history) = &mut master.kept.history {
-            history.keep_at_end(master.state.memory()).await;
-        }
         // Workers are notified by their own writers, which end when the state is dropped.
         drop(master);
         drop(handle);
@@ -189,7 +181,7 @@ async fn ending_asked(
     if *requests.end.borrow() {
         return Ending::Abandons;
     }
-    let look = handle.query(|state, _| (state.journal.is_recoverable(), state.jobs.live_count())).await;
+    let look = handle.call(|state, _| (state.journal.is_recoverable(), state.jobs.live_count())).await;
     let Some((true, live)) = look else { return Ending::Abandons };
     if live == 0 {
         return Ending::Keeps;

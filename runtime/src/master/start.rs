@@ -3,22 +3,23 @@
 use super::HEARTBEAT;
 use super::archive::newest_in;
 use super::config::{MasterConfig, MasterError};
-use super::history::HistoryFile;
 use super::recovery::{self, RecallError, Recalled, RecoveryJournal, RecoveryLine};
 use super::register::Register;
 use super::state::{self, LiveDeciders, MasterState, StateConfig};
 use crate::deciders::{DeciderNames, MadeDeciders};
-use crate::journal::{self, Journal, JournalHeader};
+use crate::journal::{Journal, JournalHeader};
 use gristmill_scheduler::core::{BackupLimits, Core, CoreConfig};
 use gristmill_scheduler::units::{Span, Time};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// Failed action on the recovery file for a later master.
+const BEGIN_RECOVERY: &str = "begin the journal to come back from,";
+
 /// A master that is ready to run.
 pub(super) struct Started {
     pub(super) state: MasterState,
-    pub(super) history: Option<HistoryFile>,
     /// Start of its clock.
     pub(super) base: Time,
 }
@@ -30,6 +31,8 @@ struct Left {
     generation: u64,
     /// Bytes of the intact part of its journal.
     length: u64,
+    /// True if it ended in order, so that no job is left.
+    ended: bool,
 }
 
 /// Starts or recovers.
@@ -38,18 +41,19 @@ struct Left {
 /// As [`super::PreparedMaster::new`].
 pub(super) fn start(mut config: MasterConfig) -> Result<Started, MasterError> {
     let (recovery, user_journal) = (config.recovery.take(), config.journal.take());
-    let (left, generation) = match &recovery {
+    let left = match &recovery {
         Some(path) => {
             let refuse = |source| MasterError::Recovery { path: path.clone(), source };
             left_by_earlier(path, &config).map_err(refuse)?
         }
-        None => (None, 0),
+        None => None,
     };
+    let generation = left.as_ref().map_or(0, |left| left.generation);
     let register = match config.register.take() {
         None => Register::in_memory(),
         Some(path) => {
             let mut register = Register::open(&path, state::ENDED_JOBS_MAX)
-                .map_err(|source| MasterError::Register { path, source })?;
+                .map_err(MasterError::file("open the register of jobs", &path))?;
             let newest = config.archive.as_deref().and_then(newest_in);
             if 0 < generation || newest.is_some() {
                 register.expect_earlier(newest);
@@ -58,8 +62,20 @@ pub(super) fn start(mut config: MasterConfig) -> Result<Started, MasterError> {
         }
     };
     match (recovery, left) {
-        (Some(path), Some(left)) => go_on(config, path, left, register, user_journal),
-        (recovery, _) => start_empty(config, recovery, generation + 1, register, user_journal),
+        (Some(path), Some(left)) if !left.ended => go_on(config, path, left, register, user_journal),
+        (recovery, left) => {
+            left.iter().for_each(|left| remember(&mut config.deciders, &left.state));
+            start_empty(config, recovery, generation + 1, register, user_journal)
+        }
+    }
+}
+
+/// Gives the estimator the memory of that of an earlier master, if it is the same.
+fn remember(deciders: &mut MadeDeciders, earlier: &MasterState) {
+    if deciders.names.estimator == earlier.deciders().estimator
+        && let Err(reason) = deciders.estimator.restore(&earlier.memory())
+    {
+        tracing::warn!(reason, "what the estimator of the last master had learned cannot be used");
     }
 }
 
@@ -70,53 +86,34 @@ fn start_empty(
     register: Register,
     user_journal: Option<PathBuf>,
 ) -> Result<Started, MasterError> {
-    let mut deciders = config.deciders;
-    let history = config.history.and_then(|path| HistoryFile::recall(path, &mut *deciders.estimator));
     let backups = config.backups.then(BackupLimits::default);
     let core_config = CoreConfig { backups, ..CoreConfig::default() };
-    let names = &deciders.names;
-    let header = JournalHeader {
-        schema: journal::SCHEMA,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        build: config.build.clone(),
-        policy: names.policy.clone(),
-        placement: names.placement.clone(),
-        estimator: names.estimator.clone(),
-        memory: deciders.estimator.memory(),
-        core: core_config.clone(),
-    };
+    let MadeDeciders { names, estimator, .. } = &config.deciders;
+    let header = JournalHeader::new(config.build.clone(), names, estimator.memory(), core_config.clone());
     let journal = user_journal
-        .map(|path| Journal::create(&path, &header).map_err(|source| MasterError::Journal { path, source }));
-    let state_config = StateConfig {
-        list_secret: config.tokens.list_secret(),
-        build: config.build,
-        heartbeat_ms: HEARTBEAT.as_millis() as u32,
-        deciders: LiveDeciders::new(config.registry, deciders.names),
-        pools: config.pools,
-        divided_slots: config.divided_slots,
-        journal: journal.transpose()?,
-        register,
-    };
-    let core = Core::new(core_config, deciders.policy, deciders.placement).with_estimator(deciders.estimator);
+        .map(|path| Journal::create(&path, &header).map_err(MasterError::file("begin the journal", &path)));
+    let state_config = state_config(&config, names.clone(), journal.transpose()?, register);
+    let MadeDeciders { policy, placement, estimator, .. } = config.deciders;
+    let core = Core::new(core_config, policy, placement).with_estimator(estimator);
     let mut state = MasterState::new(core, state_config);
     if let Some(path) = recovery {
-        let begun = RecoveryJournal::begin(path.clone(), &header);
-        let journal = begun.map_err(|source| MasterError::RecoveryBegin { path, source })?;
+        let failed = MasterError::file(BEGIN_RECOVERY, &path);
+        let journal = RecoveryJournal::begin(path, &header).map_err(failed)?;
         state.journal.come_back_from(journal);
         state.start_generation(Time::ZERO, generation);
     }
-    Ok(Started { state, history, base: Time::ZERO })
+    Ok(Started { state, base: Time::ZERO })
 }
 
-/// Reads the data left by an earlier master. Without it, returns the generation of that master, 0 if there was none.
-fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, u64), RecallError> {
-    let Some(mut journal) = recovery::recall(path)? else { return Ok((None, 0)) };
+/// Reads the data left by an earlier master; `None` if there is none that this program can use.
+fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<Option<Left>, RecallError> {
+    let Some(mut journal) = recovery::recall(path)? else { return Ok(None) };
     if journal.header.build != config.build {
         let aside = path.with_extension("old");
         let moved = fs::rename(path, &aside).err();
         let (path, aside) = (path.display(), aside.display());
         tracing::warn!(%path, %aside, ?moved, "the last master was another program: its jobs are lost");
-        return Ok((None, 0));
+        return Ok(None);
     }
     let mut state = state_like(&journal.header, config)?;
     let replayed = state.replay(&mut journal)?;
@@ -126,8 +123,7 @@ fn left_by_earlier(path: &Path, config: &MasterConfig) -> Result<(Option<Left>, 
         let (path, bytes) = (path.display(), journal.torn());
         tracing::warn!(%path, at = length, bytes, "the last line was not written to its end and is cut off");
     }
-    let left = (!replayed.ended).then_some(Left { state, now, generation, length });
-    Ok((left, generation))
+    Ok(Some(Left { state, now, generation, length, ended: replayed.ended }))
 }
 
 /// Time for which nothing was written, by the wall clock: jobs age while no master runs, and deadlines do not wait.
@@ -140,27 +136,29 @@ fn since_last_written(path: &Path) -> Span {
 
 /// Creates a state equal to the one with which the journal started.
 fn state_like(header: &JournalHeader, config: &MasterConfig) -> Result<MasterState, RecallError> {
-    let wrong = |reason| RecallError::Line { offset: 0, reason };
-    let names = DeciderNames {
-        policy: header.policy.clone(),
-        placement: header.placement.clone(),
-        estimator: header.estimator.clone(),
-    };
-    let MadeDeciders { names, policy, placement, mut estimator } =
-        names.make(&config.registry).map_err(wrong)?;
-    estimator.restore(&header.memory).map_err(wrong)?;
-    let core = Core::new(header.core.clone(), policy, placement).with_estimator(estimator);
-    let state_config = StateConfig {
+    let core = header.make_core(&config.registry);
+    let core = core.map_err(|reason| RecallError::Line { offset: 0, reason })?;
+    let names = header.names();
+    Ok(MasterState::new(core, state_config(config, names, None, Register::in_memory())))
+}
+
+/// Configuration of a state with these deciders.
+fn state_config(
+    config: &MasterConfig,
+    names: DeciderNames,
+    journal: Option<Journal>,
+    register: Register,
+) -> StateConfig {
+    StateConfig {
         list_secret: config.tokens.list_secret(),
         build: config.build.clone(),
         heartbeat_ms: HEARTBEAT.as_millis() as u32,
         deciders: LiveDeciders::new(config.registry.clone(), names),
         pools: config.pools.clone(),
         divided_slots: config.divided_slots,
-        journal: None,
-        register: Register::in_memory(),
-    };
-    Ok(MasterState::new(core, state_config))
+        journal,
+        register,
+    }
 }
 
 fn go_on(
@@ -170,25 +168,21 @@ fn go_on(
     register: Register,
     user_journal: Option<PathBuf>,
 ) -> Result<Started, MasterError> {
-    let Left { mut state, now, generation, length } = left;
+    let Left { mut state, now, generation, length, .. } = left;
     if let Some(user) = user_journal {
         let copied = copy_facts(&path, &user);
-        state.journal.write_also(copied.map_err(|source| MasterError::Journal { path: user, source })?);
+        state.journal.write_also(copied.map_err(MasterError::file("begin the journal", &user))?);
     }
-    let journal = RecoveryJournal::go_on(path.clone(), length);
-    let journal = journal.map_err(|source| MasterError::RecoveryBegin { path, source })?;
+    let failed = MasterError::file(BEGIN_RECOVERY, &path);
+    let journal = RecoveryJournal::go_on(path, length).map_err(failed)?;
     state.go_on(now, generation + 1, register, journal);
-    let MadeDeciders { names, mut estimator, .. } = config.deciders;
-    // The file belongs to this estimator, but its memory comes from the journal.
-    let same = names.estimator == state.deciders().estimator;
-    let history = config.history.filter(|_| same);
-    let history = history.and_then(|path| HistoryFile::recall(path, &mut *estimator));
-    if !same {
+    let names = config.deciders.names;
+    if names.estimator != state.deciders().estimator {
         let (asked, kept) = (&names.estimator, &state.deciders().estimator);
         tracing::warn!(%asked, %kept, "jobs go on with the estimator that they were begun with");
     }
     state.decide_as_asked(now, names);
-    Ok(Started { state, history, base: now })
+    Ok(Started { state, base: now })
 }
 
 /// Copies the records that every journal holds from a journal that holds more.

@@ -6,7 +6,7 @@
 //! does so. A claim that does not identify its owner, or is on a file system without locks, stays.
 
 use super::{OutputDirectory, Published, RETIRED, SUCCESS};
-use crate::owner::Owner;
+use crate::owner::{Owner, claimed_by};
 use crate::removal::remove_retrying;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::{PROBE, TEMPORARY};
@@ -54,11 +54,7 @@ impl Claim {
 
 impl std::fmt::Display for Claim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.owner {
-            Some(owner) => write!(f, "claimed by {owner}")?,
-            None => f.write_str("claimed by a process without name")?,
-        }
-        self.job.map_or(Ok(()), |job| write!(f, " for {job}"))
+        f.write_str(&claimed_by(self.owner.as_ref(), self.job))
     }
 }
 

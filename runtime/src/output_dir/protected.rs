@@ -11,7 +11,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Table of the accounts of this machine, with their home directories.
@@ -134,14 +133,8 @@ pub(super) fn refuse_inputs<'a>(
     if whole.parent().is_none() {
         return Err(OutputError::Root { path: output.to_path_buf() });
     }
-    let within = inodes_below(&whole);
-    let may_be_inside =
-        |piece: &&Piece| within.as_ref().is_none_or(|within| within.contains(&piece.stamp.inode));
     let mut seen = BTreeSet::new();
-    for piece in pieces
-        .filter(may_be_inside)
-        .filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path)))
-    {
+    for piece in pieces.filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path))) {
         // A worker's file of this name may be another file than the local one.
         let same = |path: &Path| fs::metadata(path).is_ok_and(|found| FileStamp::of(&found) == piece.stamp);
         let inside = fs::canonicalize(piece.path.to_path()).is_ok_and(|path| path.starts_with(&whole));
@@ -155,51 +148,9 @@ pub(super) fn refuse_inputs<'a>(
     Ok(())
 }
 
-/// Maximum number of names below an output directory that are examined.
-const NAMES_MAX: usize = 4096;
-
-/// Inode numbers of all files below a directory; `None` if there are too many, or one cannot be examined. Examining
-/// these few files costs less than resolving the paths of many inputs.
-fn inodes_below(directory: &Path) -> Option<BTreeSet<u64>> {
-    let (mut inodes, mut folders, mut names) = (BTreeSet::new(), vec![directory.to_owned()], 0);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).ok()? {
-            let entry = entry.ok()?;
-            // The target of a link is outside, or is found separately.
-            let found = entry.metadata().ok()?;
-            if found.is_dir() {
-                folders.push(entry.path());
-            } else {
-                inodes.insert(found.ino());
-            }
-            names += 1;
-            if NAMES_MAX < names {
-                return None;
-            }
-        }
-    }
-    Some(inodes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn inodes_are_those_of_files_at_any_depth_and_unknown_when_there_are_too_many() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        assert_eq!(inodes_below(directory.path()), Some(BTreeSet::new()));
-        fs::create_dir_all(path("a/b")).unwrap();
-        let inodes = ["x", "a/b/y"].map(|name| {
-            fs::write(path(name), "").unwrap();
-            fs::metadata(path(name)).unwrap().ino()
-        });
-        assert_eq!(inodes_below(directory.path()), Some(BTreeSet::from(inodes)));
-        (0..NAMES_MAX).for_each(|number| fs::write(path(&number.to_string()), "").unwrap());
-        assert_eq!(inodes_below(directory.path()), None);
-        assert_eq!(inodes_below(&path("missing")), None);
-    }
 
     #[test]
     fn homes_are_the_sixth_fields_that_name_a_place() {

@@ -120,32 +120,11 @@ impl OutputDirectory {
         Ok(&folders[output])
     }
 
-    /// Checks the names of parts: a report must not choose the path of a published file.
+    /// Checks the names of parts.
     pub(super) fn check_names(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
-        if parts.len() != built.len() {
-            let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
-            let place = self.temporary.path("");
-            return Err(OutputError::io("publish the parts of", &place)(io::Error::other(why)));
-        }
-        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let format = parts
-            .first()
-            .map_or(PartFormat::default(), |part| PartFormat::of_name(&part.name.as_str().into()));
-        for (part, index) in parts.iter().zip(0..count) {
-            let name = part_name(index, count, format);
-            if part.name != name {
-                let why = format!("it is called {:?}", part.name);
-                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
-            }
-            let outputs: Vec<&PlainName> = part.named.iter().map(|named| &named.output).collect();
-            let good =
-                outputs.iter().all(|output| is_output_name(output)) && outputs.is_sorted_by(|a, b| a < b);
-            if !good || NAMED_OUTPUTS_MAX < outputs.len() {
-                let why = format!("its task has outputs that it cannot have: {outputs:?}");
-                return Err(OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why)));
-            }
-        }
-        Ok(())
+        check_part_names(parts, built, |name, _| name.to_owned()).map_err(|(name, why)| {
+            OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why))
+        })
     }
 
     /// Writes the names of the skipped records, if there are any.
@@ -288,6 +267,35 @@ fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result
     if sync {
         fault::error("output.sync")?;
         file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Checks the names of parts and of their named outputs: a report must not choose the path of a published file. `name`
+/// returns the name under which a part was built, from the name of its number. An `Err` has the part's name, empty if
+/// their number is wrong, and a description.
+pub(super) fn check_part_names(
+    parts: &[Part],
+    built: &[BuiltPart],
+    name: impl Fn(&str, &BuiltPart) -> String,
+) -> Result<(), (String, String)> {
+    if parts.len() != built.len() {
+        let why = format!("{} parts were built, and {} are known", built.len(), parts.len());
+        return Err((String::new(), why));
+    }
+    let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    let format =
+        parts.first().map_or(PartFormat::default(), |part| PartFormat::of_name(&part.name.as_str().into()));
+    for ((part, built), index) in parts.iter().zip(built).zip(0..count) {
+        let expected = name(&part_name(index, count, format), built);
+        if part.name != expected {
+            return Err((expected, format!("it is called {:?}", part.name)));
+        }
+        let outputs: Vec<&PlainName> = part.named.iter().map(|named| &named.output).collect();
+        let good = outputs.iter().all(|output| is_output_name(output)) && outputs.is_sorted_by(|a, b| a < b);
+        if !good || NAMED_OUTPUTS_MAX < outputs.len() {
+            return Err((expected, format!("its task has outputs that it cannot have: {outputs:?}")));
+        }
     }
     Ok(())
 }

@@ -50,7 +50,15 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
         refuse(&mut writer, "its token holds no more").await;
         return;
     }
-    let Some((admitted, mut to_write)) = admit(&handle, hello, peer, &mut writer).await else { return };
+    let (admitted, mut to_write) = match admit(&handle, hello, peer).await {
+        Ok(admitted) => admitted,
+        Err(Some(reason)) => {
+            tracing::warn!(%peer, reason = sanitize::message(&reason), "refused a worker");
+            return refuse(&mut writer, &reason).await;
+        }
+        // The master is ending. A worker that was not refused looks for the next one.
+        Err(None) => return,
+    };
     reader.set_limits(WORKER_FRAME_BYTES_MAX, WORKER_FRAME_MEMORY_MAX);
     let mut writing = tokio::spawn(async move { write_frames(&mut writer, &mut to_write).await });
     let goodbye = carry_frames(&handle, admitted, &key, &mut reader, &mut writing).await;
@@ -68,37 +76,22 @@ pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: 
     tokio::join!(written, async { tokio::time::timeout(CLOSE_TIMEOUT, heard_out).await.ok() });
 }
 
-/// Admits a worker, or sends it the reason for its rejection. Returns its number and that of the connection.
+/// Admits a worker. Returns its number and that of the connection, and the frames to be written. An `Err` is sent to
+/// the worker, if it has a reason.
 async fn admit(
     handle: &MasterHandle,
     mut hello: Hello,
     peer: IpAddr,
-    writer: &mut (impl AsyncWrite + Unpin),
-) -> Option<((WorkerId, u64), UnboundedReceiver<Vec<u8>>)> {
+) -> Result<((WorkerId, u64), UnboundedReceiver<Vec<u8>>), Option<String>> {
     if hello.protocol != PROTOCOL_VERSION {
-        let reason = format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol);
-        refuse(writer, &reason).await;
-        return None;
+        return Err(Some(format!("it speaks protocol {} instead of {PROTOCOL_VERSION}", hello.protocol)));
     }
-    hello.shuffle = match address::of_peer(hello.shuffle, peer, handle.plaintext).await {
-        Ok(endpoint) => endpoint,
-        Err(reason) => {
-            tracing::warn!(%peer, reason, "refused a worker");
-            refuse(writer, &reason).await;
-            return None;
-        }
-    };
+    hello.shuffle = address::of_peer(hello.shuffle, peer, handle.plaintext).await.map_err(Some)?;
     let (frames, to_write) = unbounded_channel();
     let (reply, joined) = oneshot::channel();
-    handle.inputs.send(MasterInput::Join { hello, frames, reply }).ok()?;
-    match joined.await.ok()? {
-        Ok(admitted) => Some((admitted, to_write)),
-        Err(reason) => {
-            tracing::warn!(%peer, reason = sanitize::message(&reason), "refused a worker");
-            refuse(writer, &reason).await;
-            None
-        }
-    }
+    let _ = handle.inputs.send(MasterInput::Join { hello, frames, reply });
+    let admitted = joined.await.map_err(|_| None)?.map_err(Some)?;
+    Ok((admitted, to_write))
 }
 
 async fn refuse(writer: &mut (impl AsyncWrite + Unpin), reason: &str) {

@@ -131,10 +131,6 @@ function take(line) {
     if (ended(job)) for (const lanes of model.workers.values()) lanes.changed = true;
   }
   for (const worker of line.workers) Object.assign(lanesOf(worker.worker), { live: worker, counts: worker.slot_counts, changed: true });
-  for (const [id, running, memory_bytes, disk_free_bytes] of line.loads) {
-    const { live } = lanesOf(id);
-    if (live) Object.assign(live, { running, memory_bytes, disk_free_bytes });
-  }
   for (const id of line.left) lanesOf(id).live = null;
   for (const [job, kind, index, epoch, worker, launched, started, ended, end] of line.attempts) {
     const key = job + "/" + kind + "/" + index + "/" + epoch;

@@ -11,15 +11,14 @@ mod record;
 
 pub use read::RecallError;
 pub(super) use read::{Recalled, recall};
-pub(super) use record::{RecoveryNote, RecoveryRecord};
+pub(super) use record::{BESIDE, FACTS, RecoveryNote, RecoveryRecord};
 
 use crate::journal::checked::CheckedWriter;
 use crate::journal::{JournalHeader, JournalRecord};
 use gristmill_worker::whole_file::{self, Promise};
-use record::{BESIDE, FACTS, HEADER};
-use serde::Serialize;
+use record::HEADER;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -29,33 +28,13 @@ const COMPACT_AFTER_BYTES: u64 = 64 << 20;
 /// Writer of the recovery file.
 pub(super) struct RecoveryJournal {
     path: PathBuf,
-    lines: RecoveryLines<File>,
+    lines: CheckedWriter,
     /// Bytes of the file after the last compaction.
     begun_with: u64,
     /// [`COMPACT_AFTER_BYTES`], except in tests.
     compact_after: u64,
     /// Durable, except in tests.
     promise: Promise,
-}
-
-/// Appends lines to the file.
-pub(super) struct RecoveryLines<W: Write>(CheckedWriter<W>);
-
-impl<W: Write> RecoveryLines<W> {
-    /// Appends a record of the kind that every journal holds.
-    pub(super) fn facts(&mut self, line: &impl Serialize) -> io::Result<()> {
-        self.0.line(FACTS, line)
-    }
-
-    /// Writes the buffer to the operating system.
-    pub(super) fn write_out(&mut self) -> io::Result<()> {
-        self.0.write_out()
-    }
-
-    /// Appends a note that only this journal holds.
-    pub(super) fn beside(&mut self, note: &RecoveryNote<'_>) -> io::Result<()> {
-        self.0.line(BESIDE, note)
-    }
 }
 
 impl RecoveryJournal {
@@ -75,7 +54,7 @@ impl RecoveryJournal {
     fn of(path: PathBuf, lines: CheckedWriter) -> Self {
         Self {
             path,
-            lines: RecoveryLines(lines),
+            lines,
             begun_with: 0,
             compact_after: COMPACT_AFTER_BYTES,
             promise: Promise::PrivateAndDurable,
@@ -83,28 +62,28 @@ impl RecoveryJournal {
     }
 
     /// Appends lines.
-    pub(super) fn lines(&mut self) -> &mut RecoveryLines<File> {
+    pub(super) fn lines(&mut self) -> &mut CheckedWriter {
         &mut self.lines
     }
 
     /// Number of bytes not yet written to the operating system.
     pub(super) fn waiting(&self) -> usize {
-        self.lines.0.waiting()
+        self.lines.waiting()
     }
 
     /// Another handle of the file, to sync it.
     pub(super) fn file(&self) -> io::Result<File> {
-        self.lines.0.file()
+        self.lines.file()
     }
 
     /// Writes the appended lines to the operating system, so that they survive this process.
     pub(super) fn write_out(&mut self) -> io::Result<()> {
-        self.lines.0.write_out()
+        self.lines.write_out()
     }
 
     /// True if the file has grown enough to be compacted.
     pub(super) fn has_grown(&self) -> bool {
-        self.begun_with + self.compact_after.max(self.begun_with) <= self.lines.0.length()
+        self.begun_with + self.compact_after.max(self.begun_with) <= self.lines.length()
     }
 
     /// Replaces the file by these lines, as a whole or not at all.
@@ -114,16 +93,16 @@ impl RecoveryJournal {
     pub(super) fn rewrite(
         &mut self,
         header: &JournalHeader,
-        write: impl FnOnce(&mut RecoveryLines<&mut File>) -> io::Result<()>,
+        write: impl FnOnce(&mut CheckedWriter<&mut File>) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.begun_with = self.lines.0.length();
+        self.begun_with = self.lines.length();
         let mut written = None;
         let replaced = whole_file::replace(&self.path, self.promise, |file| {
-            let mut lines = RecoveryLines(CheckedWriter::of(&mut *file, 0));
-            lines.0.line(HEADER, header)?;
+            let mut lines = CheckedWriter::of(&mut *file, 0);
+            lines.line(HEADER, header)?;
             write(&mut lines)?;
-            lines.0.write_out()?;
-            let length = lines.0.length();
+            lines.write_out()?;
+            let length = lines.length();
             drop(lines);
             written = Some((file.try_clone()?, length));
             io::Result::Ok(())
@@ -133,7 +112,7 @@ impl RecoveryJournal {
         let stands =
             fs::metadata(&self.path).is_ok_and(|there| file.metadata().is_ok_and(|it| same(&there, &it)));
         if stands {
-            self.lines = RecoveryLines(CheckedWriter::of(file, length));
+            self.lines = CheckedWriter::of(file, length);
             self.begun_with = length;
         }
         if stands { Ok(()) } else { replaced }
@@ -154,7 +133,7 @@ impl RecoveryJournal {
 
     /// True if the next master would find it.
     pub(super) fn is_there(&self) -> bool {
-        self.lines.0.is_at(&self.path)
+        self.lines.is_at(&self.path)
     }
 
     pub(super) fn path(&self) -> &Path {

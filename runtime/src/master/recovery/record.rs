@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 /// Letters of the kinds of lines: the header, records of every journal, and notes of this one.
 pub(super) const HEADER: u8 = b'h';
-pub(super) const FACTS: u8 = b'j';
-pub(super) const BESIDE: u8 = b'r';
+pub(in crate::master) const FACTS: u8 = b'j';
+pub(in crate::master) const BESIDE: u8 = b'r';
 
-/// A note, as it is written.
-#[derive(Serialize)]
+/// A note. Submission and text are borrowed where it is written, and owned where it is read.
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::master) enum RecoveryNote<'a> {
+pub(in crate::master) enum Note<S, T> {
     /// A master of this generation starts here.
     Began {
         generation: u64,
@@ -26,7 +26,7 @@ pub(in crate::master) enum RecoveryNote<'a> {
     Submitted {
         at: Time,
         job: JobId,
-        submission: &'a Submission,
+        submission: S,
     },
     /// A worker has joined.
     Joined {
@@ -50,13 +50,13 @@ pub(in crate::master) enum RecoveryNote<'a> {
     Closed {
         at: Time,
         job: JobId,
-        failed: Option<&'a str>,
+        failed: Option<T>,
     },
     /// The output of a job has been closed by its client.
     ClientClosed {
         at: Time,
         job: JobId,
-        failed: Option<&'a str>,
+        failed: Option<T>,
     },
     /// The client of a job is gone.
     ClientLost {
@@ -82,20 +82,8 @@ pub(in crate::master) enum RecoveryNote<'a> {
     },
 }
 
+/// A note, as it is written.
+pub(in crate::master) type RecoveryNote<'a> = Note<&'a Submission, &'a str>;
+
 /// A note, as it is read.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(in crate::master) enum RecoveryRecord {
-    Began { generation: u64, at: Time },
-    Submitted { at: Time, job: JobId, submission: Box<Submission> },
-    Joined { at: Time, worker: WorkerId, hello: Encoded },
-    Said { at: Time, worker: WorkerId, frame: Encoded },
-    Instant { at: Time, facts: Encoded, orders: Encoded },
-    Closed { at: Time, job: JobId, failed: Option<String> },
-    ClientClosed { at: Time, job: JobId, failed: Option<String> },
-    ClientLost { job: JobId },
-    ClientAway { job: JobId, since: Option<Time> },
-    Standing { at: Time, state: Encoded },
-    StandingWorker { worker: WorkerId, entry: Encoded },
-    StandingJob { job: JobId, entry: Encoded },
-}
+pub(in crate::master) type RecoveryRecord = Note<Box<Submission>, String>;

@@ -22,7 +22,7 @@ pub(super) fn feed(handle: MasterHandle, key: ShownKey) -> Response<Body> {
         let mut cursor = FeedCursor::default();
         while handle.tokens.find(&key.0).is_some() {
             let build = handle.build.clone();
-            let told = handle.query(move |state, now| {
+            let told = handle.call(move |state, now| {
                 let line = cursor.advance(now, state.queries(), status_in(state, now, build));
                 (line, cursor)
             });

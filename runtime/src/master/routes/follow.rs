@@ -2,7 +2,7 @@
 
 use super::super::address;
 use super::super::input::{Ending, Lease, MasterHandle, MasterInput};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, body, find, key_of, parsed, programs, shown};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, asked, body, find, key_of, parsed, programs, shown};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use gristmill_worker::response;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// Minimum interval of the status lines of a job, unless it has ended.
 const LINE_PAUSE: Duration = Duration::from_millis(50);
@@ -42,9 +42,8 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
     }
     let submission = hold_output(&handle, submission).await?;
     fault::place("submit.read");
-    let (reply, submitted) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::Submit { submission: Box::new(submission), reply });
-    let submitted = submitted.await.map_err(|_| RouteRefusal::ending())?;
+    let submission = Box::new(submission);
+    let submitted = asked(&handle, |reply| MasterInput::Submit { submission, reply }).await?;
     let (job, changes, lease) =
         submitted.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
     fault::place("submit.taken");
@@ -59,7 +58,7 @@ async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Su
     }
     // The output of a job that exists here already may be closed by now.
     let key = submission.permit_key.parse().ok();
-    if handle.query(move |state, _| key.is_some_and(|key| state.jobs.has_key(&key))).await == Some(true) {
+    if handle.call(move |state, _| key.is_some_and(|key| state.jobs.has_key(&key))).await == Some(true) {
         return Ok(submission);
     }
     let holding = tokio::task::spawn_blocking(move || {
@@ -81,9 +80,7 @@ pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> 
     let refusal = |code, message| RouteRefusal::new(StatusCode::BAD_REQUEST, code, message);
     let wrong = |_| refusal(ErrorCode::Key, "the key is not a secret".to_owned());
     let permit_key = attended.permit_key.parse().map_err(wrong)?;
-    let (reply, attended) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::Attend { key: permit_key, reply });
-    let attended = attended.await.map_err(|_| RouteRefusal::ending())?;
+    let attended = asked(&handle, |reply| MasterInput::Attend { key: permit_key, reply }).await?;
     let (job, changes, lease) =
         attended.map_err(|error| RouteRefusal { status: StatusCode::NOT_FOUND, error })?;
     Ok(lines(handle, job, changes, lease, key))
@@ -124,7 +121,7 @@ fn lines(
         while handle.tokens.find(&key.0).is_some() {
             changes.mark_unchanged();
             let status = handle
-                .query(move |state, now| state.queries().followed_status(now, job, closes))
+                .call(move |state, now| state.queries().followed_status(now, job, closes))
                 .await
                 .flatten();
             let Some(status) = status else {
@@ -181,7 +178,7 @@ fn lines(
 /// Waits until the client that follows a job has closed its output. Returns false if it is gone before, or its token
 /// becomes invalid.
 async fn await_closed(handle: &MasterHandle, job: JobId, key: &ShownKey, sender: &BodySender) -> bool {
-    let closed = handle.query(move |state, _| state.jobs.output_closed(job)).await.flatten();
+    let closed = handle.call(move |state, _| state.jobs.output_closed(job)).await.flatten();
     let Some(mut closed) = closed else { return false };
     while handle.tokens.find(&key.0).is_some() {
         let done = tokio::time::timeout(KEEPALIVE, closed.wait_for(|closed| *closed)).await;

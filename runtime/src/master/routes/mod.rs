@@ -62,6 +62,7 @@ use crate::role::Role;
 use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
+use gristmill_worker::error_text::chain;
 use gristmill_worker::http::{Body, PeerAddress, ShownKey, accept_upgrade, read_limited};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
 use gristmill_worker::response;
@@ -195,6 +196,24 @@ fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Bo
     response
 }
 
+/// Result of a call of the master's state.
+async fn call<T: Send + 'static>(
+    handle: &MasterHandle,
+    call: impl FnOnce(&mut MasterState, Time) -> T + Send + 'static,
+) -> Result<T, RouteRefusal> {
+    handle.call(call).await.ok_or_else(RouteRefusal::ending)
+}
+
+/// Reply to an input of the master's loop.
+async fn asked<T>(
+    handle: &MasterHandle,
+    input: impl FnOnce(oneshot::Sender<T>) -> MasterInput,
+) -> Result<T, RouteRefusal> {
+    let (reply, answer) = oneshot::channel();
+    let _ = handle.inputs.send(input(reply));
+    answer.await.map_err(|_| RouteRefusal::ending())
+}
+
 /// Parses a job's name and queries the master about the job.
 async fn find<T: Send + 'static>(
     handle: &MasterHandle,
@@ -203,8 +222,8 @@ async fn find<T: Send + 'static>(
 ) -> Result<T, RouteRefusal> {
     let refusal = |code, message| RouteRefusal::new(StatusCode::NOT_FOUND, code, message);
     let id: JobId = job.parse().map_err(|wrong| refusal(ErrorCode::Job, format!("{wrong}")))?;
-    let found = handle.query(move |state, now| look(state, now, id).ok_or_else(|| state.jobs.absence(id)));
-    let found = found.await.ok_or_else(RouteRefusal::ending)?;
+    let look = move |state: &mut MasterState, now| look(state, now, id).ok_or_else(|| state.jobs.absence(id));
+    let found = call(handle, look).await?;
     found.map_err(|absence| match absence {
         Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
         Absence::Forgotten => refusal(
@@ -256,30 +275,20 @@ async fn kept(handle: &MasterHandle, job: &str) -> Result<Option<KeptJob>, Route
     let (Some(archive), Ok(id)) = (handle.archive.clone(), job.parse::<JobId>()) else { return Ok(None) };
     let kept = tokio::task::spawn_blocking(move || archive.find(id)).await;
     kept.map_err(|_| RouteRefusal::ending())?.map_err(|error| {
-        let said = gristmill_worker::error_text::chain(&error);
+        let said = chain(&error);
         RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Archive, said)
     })
 }
 
 /// Output of a job's code, from memory or the archive.
 async fn logs(handle: &MasterHandle, job: &str) -> Answered {
-    if ended_before(handle, job).await
-        && let Some(KeptJob { logs: Some(logs), .. }) = kept(handle, job).await?
+    let found = find(handle, job, |state, _, job| state.jobs.logs(job)).await;
+    if (found.is_err() || ended_before(handle, job).await)
+        && let Some(kept) = kept(handle, job).await?
     {
-        return ok(&logs);
+        return ok(&kept.logs);
     }
-    let refusal = match find(handle, job, |state, _, job| state.jobs.logs(job)).await {
-        Ok(logs) => return ok(&logs),
-        Err(refusal) => refusal,
-    };
-    match kept(handle, job).await? {
-        Some(KeptJob { logs: Some(logs), .. }) => ok(&logs),
-        Some(KeptJob { trace, .. }) => {
-            let said = format!("what the code of {} printed was not kept", trace.status.job);
-            Err(RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::JobPast, said))
-        }
-        None => Err(refusal),
-    }
+    ok(&found?)
 }
 
 async fn master_status(handle: &MasterHandle) -> Answered {
@@ -302,7 +311,7 @@ fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, RouteRefusal
 
 async fn status_of_master(handle: &MasterHandle) -> Result<MasterStatus, RouteRefusal> {
     let build = handle.build.clone();
-    handle.query(move |state, now| status_in(state, now, build)).await.ok_or_else(RouteRefusal::ending)
+    call(handle, move |state, now| status_in(state, now, build)).await
 }
 
 fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
@@ -326,7 +335,7 @@ fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
 }
 
 async fn jobs(handle: &MasterHandle) -> Answered {
-    ok(&handle.query(|state, now| state.queries().statuses(now)).await.ok_or_else(RouteRefusal::ending)?)
+    ok(&call(handle, |state, now| state.queries().statuses(now)).await?)
 }
 
 /// A job that this token submitted, or any job for an admin.
@@ -348,21 +357,25 @@ async fn own_job(
 
 async fn cancel(handle: &MasterHandle, job: &str, key: &ShownKey) -> Answered {
     let job = own_job(handle, job, key, "cancels").await?;
-    let (reply, done) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::Cancel { job, reply });
-    done.await.map_err(|_| RouteRefusal::ending())?;
+    let cancel = move |state: &mut MasterState, now| {
+        state.cancel(job);
+        state.settle(now);
+    };
+    call(handle, cancel).await?;
     Ok(response::status(StatusCode::NO_CONTENT))
 }
 
 async fn drain(handle: &MasterHandle, worker: &str) -> Answered {
     let missing = |message| RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Worker, message);
     let worker: WorkerId = worker.parse().map_err(|wrong| missing(format!("{wrong}")))?;
-    let (reply, found) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::Drain { worker, reply });
-    match found.await {
-        Ok(true) => Ok(response::status(StatusCode::NO_CONTENT)),
-        Ok(false) => Err(missing(format!("there is no {worker}: it has left, or never joined this master"))),
-        Err(_) => Err(RouteRefusal::ending()),
+    let drain = move |state: &mut MasterState, now| {
+        let found = state.drain(worker);
+        state.settle(now);
+        found
+    };
+    match call(handle, drain).await? {
+        true => Ok(response::status(StatusCode::NO_CONTENT)),
+        false => Err(missing(format!("there is no {worker}: it has left, or never joined this master"))),
     }
 }
 
@@ -370,9 +383,11 @@ async fn client_closed(handle: &MasterHandle, job: &str, sent: ShownBody) -> Ans
     let key = sent.key.clone();
     let closed: OutputClosed = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     let job = own_job(handle, job, &key, "closes").await?;
-    let (reply, done) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::ClientClosed { job, failed: closed.failed, reply });
-    done.await.map_err(|_| RouteRefusal::ending())?;
+    let close = move |state: &mut MasterState, now| {
+        state.jobs.client_closed(now, job, closed.failed, &mut state.journal);
+        state.settle(now);
+    };
+    call(handle, close).await?;
     Ok(response::status(StatusCode::NO_CONTENT))
 }
 
@@ -393,18 +408,14 @@ async fn explain(handle: &MasterHandle, job: &str, query: Option<&str>) -> Answe
         }
     };
     let task = task?;
-    let (reply, answer) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::Explain { job, task, reply });
-    let sentences = answer.await.map_err(|_| RouteRefusal::ending())?;
+    let sentences = call(handle, move |state, now| state.explain(now, job, task)).await?;
     let sentences = sentences.ok_or_else(|| unknown(named.unwrap_or_default()))?;
     ok(&Explanation { schema: SCHEMA, sentences })
 }
 
 /// Queue of the policy.
 async fn turns(handle: &MasterHandle) -> Answered {
-    let (reply, answer) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::Turns { reply });
-    ok(&answer.await.map_err(|_| RouteRefusal::ending())?)
+    ok(&call(handle, |state, _| state.turns()).await?)
 }
 
 /// Parses `map-3`.
@@ -423,9 +434,7 @@ async fn change_policy(handle: &MasterHandle, sent: ShownBody) -> Answered {
             RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Policy, error.to_string())
         })?;
     }
-    let (reply, done) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::DecideBy { change, reply });
-    let done = done.await.map_err(|_| RouteRefusal::ending())?;
+    let done = call(handle, move |state, now| state.change_policy(now, change)).await?;
     done.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })?;
     master_status(handle).await
 }
@@ -443,13 +452,9 @@ fn shown(request: Request<Incoming>) -> ShownBody {
 /// Reads a whole body. The key is checked again after its last byte, because the body can be delayed until the key has
 /// been revoked.
 async fn body(handle: &MasterHandle, sent: ShownBody, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
-    let body = read_limited(sent.incoming, bytes_max).await.map_err(|wrong| {
-        RouteRefusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            ErrorCode::Body,
-            gristmill_worker::error_text::chain(&wrong),
-        )
-    })?;
+    let body = read_limited(sent.incoming, bytes_max)
+        .await
+        .map_err(|wrong| RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, chain(&wrong)))?;
     match handle.tokens.find(&sent.key.0) {
         Some(_) => Ok(body),
         None => Err(RouteRefusal::new(
@@ -467,9 +472,7 @@ async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
         RouteRefusal::new(StatusCode::NOT_FOUND, ErrorCode::Process, message)
     };
     let key = end.key.parse().map_err(|_| unknown())?;
-    let (reply, known) = oneshot::channel();
-    let _ = handle.inputs.send(MasterInput::ProcessEnded { end, key, reply });
-    match known.await.map_err(|_| RouteRefusal::ending())? {
+    match asked(handle, |reply| MasterInput::ProcessEnded { end, key, reply }).await? {
         true => Ok(response::status(StatusCode::NO_CONTENT)),
         false => Err(unknown()),
     }

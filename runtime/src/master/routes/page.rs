@@ -5,6 +5,7 @@ use super::super::page::ENTER_PATH;
 use super::{Answered, RouteRefusal, ok, parsed};
 use crate::api::{EnterPage, ErrorCode, MadeToken, PageCode};
 use crate::role::Role;
+use gristmill_worker::error_text::chain;
 use gristmill_worker::http::{Body, ShownKey, read_limited};
 use gristmill_worker::response;
 use hyper::body::Incoming;
@@ -18,11 +19,7 @@ const ENTER_BYTES_MAX: usize = 1 << 10;
 /// role.
 pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answered {
     let code = handle.page_codes.give(&key.0, role, Instant::now()).map_err(|wrong| {
-        RouteRefusal::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            ErrorCode::Token,
-            gristmill_worker::error_text::chain(&wrong),
-        )
+        RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Token, chain(&wrong))
     })?;
     ok(&PageCode { code: code.to_text().to_string() })
 }
@@ -36,13 +33,9 @@ pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -
 }
 
 async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
-    let body = read_limited(incoming, ENTER_BYTES_MAX).await.map_err(|wrong| {
-        RouteRefusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            ErrorCode::Body,
-            gristmill_worker::error_text::chain(&wrong),
-        )
-    })?;
+    let body = read_limited(incoming, ENTER_BYTES_MAX)
+        .await
+        .map_err(|wrong| RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, chain(&wrong)))?;
     let EnterPage { code } = parsed(&body)?;
     let refusal = |message: &str| RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Token, message);
     let token = handle.page_codes.take(&code, &handle.tokens, Instant::now());
@@ -52,6 +45,6 @@ async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
              prints another",
         )
     })?;
-    let token = token.map_err(|wrong| refusal(&gristmill_worker::error_text::chain(&wrong)))?;
+    let token = token.map_err(|wrong| refusal(&chain(&wrong)))?;
     ok(&MadeToken { token })
 }

@@ -27,7 +27,7 @@ pub(super) async fn respond(handle: &MasterHandle, method: &Method, path: &str) 
     match (method, path) {
         (&Method::GET, HEALTH_PATH) => Some(response::status(StatusCode::NO_CONTENT)),
         (&Method::GET, READY_PATH) => {
-            let asked = tokio::time::timeout(READY_TIMEOUT, handle.query(|_, _| ())).await;
+            let asked = tokio::time::timeout(READY_TIMEOUT, handle.call(|_, _| ())).await;
             let ready = matches!(asked, Ok(Some(())));
             Some(response::status(if ready {
                 StatusCode::NO_CONTENT
@@ -36,7 +36,7 @@ pub(super) async fn respond(handle: &MasterHandle, method: &Method, path: &str) 
             }))
         }
         (&Method::GET, METRICS_PATH) => {
-            let Some(text) = handle.query(gauges::text).await else {
+            let Some(text) = handle.call(|state, now| gauges::text(state, now)).await else {
                 return Some(response::status(StatusCode::SERVICE_UNAVAILABLE));
             };
             let mut response = response::bytes(StatusCode::OK, text);

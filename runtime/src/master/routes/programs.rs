@@ -53,11 +53,11 @@ async fn live(
 ) -> Result<BTreeSet<ProgramSum>, RouteRefusal> {
     let owner = handle.tokens.owner(&key.0);
     let arriving = owner.as_ref().map_or(0, |owner| programs.arriving_of(&owner.token));
-    let look = move |state: &MasterState, _| {
+    let look = move |state: &mut MasterState, _| {
         let room = check_bytes(&state.jobs, owner.as_ref(), program.bytes.saturating_add(arriving));
         room.map(|()| state.jobs.live_programs())
     };
-    let live = handle.query(look).await.ok_or_else(RouteRefusal::ending)?;
+    let live = handle.call(look).await.ok_or_else(RouteRefusal::ending)?;
     live.map_err(|error| RouteRefusal { status: StatusCode::BAD_REQUEST, error })
 }
 

@@ -5,9 +5,8 @@
 use super::fleet::Fleet;
 use super::job::JobEntry;
 use super::jobs::Jobs;
-use crate::api::{
-    AttemptCounts, AttemptEnd, AttemptRecord, DeadlineOutlook, JobState, JobTrace, JobTurn, SCHEMA, Turns,
-};
+use super::query::Queries;
+use crate::api::{AttemptEnd, AttemptRecord, JobState, JobStatus, JobTrace, JobTurn, SCHEMA, Turns};
 use crate::plural::counted;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
@@ -36,16 +35,16 @@ pub(super) fn explain(
     (jobs, fleet): (&Jobs, &Fleet),
 ) -> Option<Vec<String>> {
     let job = jobs.get(id)?;
+    let status = Queries { core, jobs, fleet }.status_without_parts(now, id)?;
     match task {
         None => {
-            let facts = about_job(&JobFacts::of(now, id, job));
             let mut sentences = if job.state.ended() { Vec::new() } else { core.explain(id) };
-            sentences.extend(facts);
+            sentences.extend(about_job(&status));
             Some(sentences)
         }
         Some((kind, index)) => {
             let tasks = if kind == TaskKind::Map { job.maps } else { job.submission.reduces };
-            (index < tasks).then(|| explain_task(now, TaskId { job: id, kind, index }, job, core, fleet))
+            (index < tasks).then(|| explain_task(now, (&status, kind, index), job, core, fleet))
         }
     }
 }
@@ -65,19 +64,20 @@ pub(super) fn turns(core: &mut Core) -> Turns {
     Turns { schema: SCHEMA, turns, omitted: all.len().saturating_sub(TURNS_MAX) as u64 }
 }
 
-fn explain_task(now: Time, task: TaskId, job: &JobEntry, core: &mut Core, fleet: &Fleet) -> Vec<String> {
+fn explain_task(
+    now: Time,
+    (status, kind, index): (&JobStatus, TaskKind, u32),
+    job: &JobEntry,
+    core: &mut Core,
+    fleet: &Fleet,
+) -> Vec<String> {
+    let task = TaskId { job: status.job, kind, index };
     let attempts = job.records.attempts_of(task, now);
     let place = |worker: WorkerId| place_of(worker, fleet);
-    let found = TaskFacts {
-        task,
-        omitted: job.records.omitted,
-        arrived_ns: job.times.arrived.0,
-        shuffle_done_ns: job.times.shuffle_done.map(|at| at.0),
-        place: &place,
-    };
-    let mut sentences = found.about(&attempts);
+    let mut sentences =
+        TaskFacts { status, task, omitted: job.records.omitted, place: &place }.about(&attempts);
     let waits = attempts.last().is_none_or(|last| match last.end {
-        AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. } | AttemptEnd::Lost => true,
+        AttemptEnd::Failed(..) | AttemptEnd::Lost => true,
         AttemptEnd::Running | AttemptEnd::Succeeded => false,
     });
     if waits && !job.state.ended() {
@@ -101,39 +101,24 @@ fn place_of(worker: WorkerId, fleet: &Fleet) -> String {
 /// Explains a job that ended long ago, or under an earlier master, from its archived trace.
 pub(crate) fn explain_kept(trace: &JobTrace, task: Option<TaskName>) -> Option<Vec<String>> {
     let status = &trace.status;
-    let Some((kind, index)) = task else {
-        return Some(about_job(&JobFacts {
-            id: status.job,
-            state: status.state,
-            flow_ns: status.flow_ns(),
-            started_after_ns: status.started_ns.map(|at| at.saturating_sub(status.arrived_ns)),
-            failure: status.failure.as_ref().map_or("", |failure| &failure.message),
-            attempts: &status.attempts,
-            outlook: status.deadline_outlook.as_ref(),
-        }));
-    };
+    let Some((kind, index)) = task else { return Some(about_job(status)) };
     let tasks = if kind == TaskKind::Map { status.maps.total } else { status.reduces.total };
     let task = TaskId { job: status.job, kind, index };
     let of_task = trace.attempts.iter().filter(|record| record.attempt.task == task);
     let attempts: Vec<AttemptRecord> = of_task.cloned().collect();
-    let found = TaskFacts {
-        task,
-        omitted: trace.omitted,
-        arrived_ns: status.arrived_ns,
-        shuffle_done_ns: status.shuffle_done_ns,
-        // The worker's description is not archived.
-        place: &|worker| worker.to_string(),
-    };
+    // The worker's description is not archived.
+    let place = |worker: WorkerId| worker.to_string();
+    let found = TaskFacts { status, task, omitted: trace.omitted, place: &place };
     (index < tasks).then(|| found.about(&attempts))
 }
 
 /// Input of the sentences about a task, in addition to its attempts.
 struct TaskFacts<'a> {
+    /// Status of its job.
+    status: &'a JobStatus,
     task: TaskId,
     /// Number of records that the job's trace has no room for.
     omitted: u64,
-    arrived_ns: u64,
-    shuffle_done_ns: Option<u64>,
     /// Returns the description of a worker.
     place: &'a dyn Fn(WorkerId) -> String,
 }
@@ -166,10 +151,10 @@ impl TaskFacts<'_> {
         let after = |from: u64, what: &str| {
             format!("it was launched {} after {what}", seconds(record.launched_ns.saturating_sub(from)))
         };
-        let ready = self.shuffle_done_ns.filter(|at| *at <= record.launched_ns);
+        let ready = self.status.shuffle_done_ns.filter(|at| *at <= record.launched_ns);
         sentences.push(match (record.attempt.task.kind, ready) {
             (TaskKind::Reduce, Some(ready)) => after(ready, "the job's last segment was in"),
-            _ => after(self.arrived_ns, "the job's arrival"),
+            _ => after(self.status.arrived_ns, "the job's arrival"),
         });
         if let Some(started) = record.started_ns {
             let queued = seconds(started.saturating_sub(record.launched_ns));
@@ -198,7 +183,7 @@ impl TaskFacts<'_> {
             AttemptEnd::Running if record.suspended => format!("{attempt} is suspended on {worker}"),
             AttemptEnd::Running => format!("{attempt} runs on {worker}"),
             AttemptEnd::Succeeded => format!("{attempt} ran on {worker} for {ran} and succeeded"),
-            end @ (AttemptEnd::HandedOver | AttemptEnd::Returned | AttemptEnd::Failed { .. }) => {
+            end @ AttemptEnd::Failed(..) => {
                 let (class, message) = end.shown().unwrap_or_default();
                 // A line from a worker must not look like a sentence of the master.
                 let message = message.replace('\n', "\n    ");
@@ -209,51 +194,25 @@ impl TaskFacts<'_> {
     }
 }
 
-/// Input of the sentences about a job as a whole.
-struct JobFacts<'a> {
-    id: JobId,
-    state: JobState,
-    flow_ns: u64,
-    started_after_ns: Option<u64>,
-    /// Reason of its failure; empty if it did not fail.
-    failure: &'a str,
-    attempts: &'a AttemptCounts,
-    outlook: Option<&'a DeadlineOutlook>,
-}
-
-impl<'a> JobFacts<'a> {
-    fn of(now: Time, id: JobId, job: &'a JobEntry) -> Self {
-        let arrived = job.times.arrived;
-        Self {
-            id,
-            state: job.shown_state(),
-            flow_ns: job.times.ended.unwrap_or(now).since(arrived).0,
-            started_after_ns: job.times.started.map(|started| started.since(arrived).0),
-            failure: job.failures.of_job.as_ref().map_or("", |failure| &failure.message),
-            attempts: &job.records.counts,
-            outlook: job.outlook.as_ref(),
-        }
-    }
-}
-
 /// Sentences about a job as a whole.
-fn about_job(facts: &JobFacts<'_>) -> Vec<String> {
+fn about_job(status: &JobStatus) -> Vec<String> {
     let mut sentences = Vec::new();
-    let (id, flow) = (facts.id, seconds(facts.flow_ns));
-    sentences.push(match facts.state {
+    let (id, flow) = (status.job, seconds(status.flow_ns()));
+    let failure = status.failure.as_ref().map_or("", |failure| &failure.message);
+    sentences.push(match status.state {
         JobState::Waiting => format!("{id} arrived {flow} ago and nothing of it has been launched"),
         JobState::Running => format!("{id} arrived {flow} ago"),
         JobState::Publishing => {
             format!("{id} arrived {flow} before its last task was done; its output is being published")
         }
         JobState::Succeeded => format!("{id} succeeded {flow} after its arrival"),
-        JobState::Failed => format!("{id} failed {flow} after its arrival: {}", facts.failure),
+        JobState::Failed => format!("{id} failed {flow} after its arrival: {failure}"),
         JobState::Cancelled => format!("{id} was cancelled {flow} after its arrival"),
     });
-    if let Some(started) = facts.started_after_ns {
+    if let Some(started) = status.started_ns.map(|at| at.saturating_sub(status.arrived_ns)) {
         sentences.push(format!("its first task was launched {} after its arrival", seconds(started)));
     }
-    let attempts = facts.attempts;
+    let attempts = &status.attempts;
     let failed = attempts.failed_user + attempts.failed_other;
     if 0 < failed + attempts.lost + attempts.maps_rerun {
         sentences.push(format!(
@@ -267,7 +226,7 @@ fn about_job(facts: &JobFacts<'_>) -> Vec<String> {
             attempts.backups, attempts.backups_won
         ));
     }
-    if let Some(outlook) = facts.outlook {
+    if let Some(outlook) = &status.deadline_outlook {
         sentences.push(format!("when it arrived: {}", outlook.words));
     }
     sentences

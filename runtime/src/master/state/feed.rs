@@ -4,7 +4,7 @@
 use super::job::JobEntry;
 use super::query::Queries;
 use super::record::TaskRecords;
-use crate::api::{FeedEnd, FeedFetch, FeedLine, FeedLoad, JobState, JobStatus, MasterStatus, WorkerStatus};
+use crate::api::{FeedEnd, FeedFetch, FeedLine, JobState, JobStatus, MasterStatus, WorkerStatus};
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
@@ -56,7 +56,6 @@ impl FeedCursor {
         let mut line = FeedLine {
             master,
             workers: Vec::new(),
-            loads: Vec::new(),
             left: Vec::new(),
             jobs: Vec::new(),
             attempts: Vec::new(),
@@ -75,7 +74,7 @@ impl FeedCursor {
             line.more |= !whole;
             let look = Some(look_of(*id, job, queries.core));
             if look != seen.reported {
-                jobs.extend(queries.followed_status_without_parts(now, *id));
+                jobs.extend(queries.status_without_parts(now, *id));
                 seen.reported = look;
             }
             if whole && job.shown_state().ended() {
@@ -100,7 +99,7 @@ impl FeedCursor {
             }
             self.next_job = id.0 + 1;
         }
-        let ended = ended.iter().filter_map(|id| queries.followed_status_without_parts(now, *id));
+        let ended = ended.iter().filter_map(|id| queries.status_without_parts(now, *id));
         // Jobs of earlier masters, for which no later line follows.
         let past = queries.jobs.register.past_jobs().filter(|_| first);
         let mut ended: Vec<_> = past.cloned().chain(ended).collect();
@@ -130,36 +129,23 @@ fn report_workers(
     reported.retain(|id, _| ids.contains(id));
     for worker in present {
         let id = worker.worker;
-        let Some(before) = reported.get_mut(&id) else {
+        if reported.get(&id).is_none_or(|before| has_changed(before, &worker)) {
             line.workers.push(worker.clone());
             reported.insert(id, worker);
-            continue;
-        };
-        if !is_alike(before, &worker) {
-            line.workers.push(worker.clone());
-            *before = worker;
-        } else if has_other_load(before, &worker) {
-            line.loads.push(FeedLoad(id.0, worker.running, worker.memory_bytes, worker.disk_free_bytes));
-            *before = worker;
         }
     }
 }
 
-/// True if two statuses of a worker differ at most in its load and its clock offset.
-fn is_alike(before: &WorkerStatus, now: &WorkerStatus) -> bool {
-    let WorkerStatus { running, memory_bytes, disk_free_bytes, clock_offset_ns, .. } = *now;
-    *now == WorkerStatus { running, memory_bytes, disk_free_bytes, clock_offset_ns, ..before.clone() }
-}
-
-/// True if a worker's load has changed, ignoring small changes of its memory and disk use.
-fn has_other_load(before: &WorkerStatus, now: &WorkerStatus) -> bool {
+/// True if the status of a worker has changed, ignoring its clock offset and small changes of its memory and disk use.
+fn has_changed(before: &WorkerStatus, now: &WorkerStatus) -> bool {
     let moved = |before: u64, now: u64| {
         let least = MEMORY_STEP_BYTES.max(before / PARTS_OF_LOAD);
         least < before.abs_diff(now)
     };
-    before.running != now.running
-        || moved(before.memory_bytes, now.memory_bytes)
-        || moved(before.disk_free_bytes, now.disk_free_bytes)
+    let WorkerStatus { memory_bytes, disk_free_bytes, clock_offset_ns, .. } = *now;
+    *now != WorkerStatus { memory_bytes, disk_free_bytes, clock_offset_ns, ..before.clone() }
+        || moved(before.memory_bytes, memory_bytes)
+        || moved(before.disk_free_bytes, disk_free_bytes)
 }
 
 impl TaskRecords {

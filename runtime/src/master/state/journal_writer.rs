@@ -1,9 +1,13 @@
 //! Writer of the master's journals: appends facts as they are entered, flushes them a little later, and stops writing a
 //! journal that fails.
+//!
+//! Guarantees are given only after they are written down: acknowledged submissions, commit permits, and ends of jobs.
+//! Everything else follows a weaker rule: it is written before it is reported, and synced together with the next
+//! guarantee. All guarantees that wait for one sync are given together. A job whose output is not synced (`--no-sync`)
+//! does not ask for syncs of its guarantees.
 
 use super::super::input::Ending;
-use super::super::recovery::{RecoveryJournal, RecoveryNote};
-use super::guarantees::{Guarantee, Guarantees};
+use super::super::recovery::{BESIDE, FACTS, RecoveryJournal, RecoveryNote};
 use crate::journal::{Encoded, Journal, JournalRecord};
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::ShuffleOrder;
@@ -37,8 +41,16 @@ pub(crate) struct JournalWriter {
     due: Option<Time>,
     /// Error that ended the journal, until it is reported.
     failure: Option<io::Error>,
-    /// Guarantees that wait for lines to be written.
-    guarantees: Guarantees,
+    /// Permits and ends of jobs that wait for lines to be written.
+    permits: Vec<(Guarantee, AttemptId, WorkerId)>,
+    ends: Vec<(Guarantee, JobId)>,
+}
+
+/// Condition of a guarantee: a position in the written lines, and if they must be on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Guarantee {
+    at: u64,
+    sync: bool,
 }
 
 /// Positions in the recovery lines, counted from the first line ever written.
@@ -101,7 +113,8 @@ impl JournalWriter {
             gone: None,
             due: None,
             failure: None,
-            guarantees: Guarantees::default(),
+            permits: Vec::new(),
+            ends: Vec::new(),
         }
     }
 
@@ -112,12 +125,12 @@ impl JournalWriter {
         }
         let record = record();
         self.write(|journal| journal.record(&record));
-        self.append(|recovery| recovery.lines().facts(&record));
+        self.append(|recovery| recovery.lines().line(FACTS, &record));
     }
 
     /// Writes a note that only recovery needs.
     pub(super) fn keep<'a>(&mut self, note: impl FnOnce() -> RecoveryNote<'a>) {
-        self.append(|recovery| recovery.lines().beside(&note()));
+        self.append(|recovery| recovery.lines().line(BESIDE, &note()));
     }
 
     /// Also writes to this recovery file from now on.
@@ -214,7 +227,7 @@ impl JournalWriter {
         let guarantee = self.guarantee(sync);
         let waits = !self.stands(guarantee);
         if waits {
-            self.guarantees.wait_for_end(guarantee, id);
+            self.ends.push((guarantee, id));
         }
         waits
     }
@@ -225,22 +238,25 @@ impl JournalWriter {
         let waits = sync && self.is_recoverable();
         if waits {
             let guarantee = self.guarantee(sync);
-            self.guarantees.wait_for_permit(guarantee, attempt, worker);
+            self.permits.push((guarantee, attempt, worker));
         }
         waits
     }
 
     /// Drops the waiting permits of a worker that lost its route to this master: it asks for them again.
     pub(super) fn forget_permits(&mut self, worker: WorkerId) {
-        self.guarantees.forget_permits(worker);
+        self.permits.retain(|(.., to)| *to != worker);
     }
 
     /// Returns the permits and the ends of jobs that need not wait any more.
     pub(super) fn take_guarantees(&mut self) -> (Vec<(AttemptId, WorkerId)>, Vec<JobId>) {
-        let mut guarantees = std::mem::take(&mut self.guarantees);
-        let taken = guarantees.take(|guarantee| self.stands(guarantee));
-        self.guarantees = guarantees;
-        taken
+        let (mut permits, mut ends) = (std::mem::take(&mut self.permits), std::mem::take(&mut self.ends));
+        let given = permits.extract_if(.., |(guarantee, ..)| self.stands(*guarantee));
+        let given = given.map(|(_, attempt, worker)| (attempt, worker)).collect();
+        let ended =
+            ends.extract_if(.., |(guarantee, _)| self.stands(*guarantee)).map(|(_, job)| job).collect();
+        (self.permits, self.ends) = (permits, ends);
+        (given, ended)
     }
 
     /// Returns lines to be synced if a guarantee waits for them and no sync is running. Lines written meanwhile are

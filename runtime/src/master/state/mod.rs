@@ -16,7 +16,6 @@ mod explain;
 mod feed;
 mod fleet;
 mod frames;
-mod guarantees;
 mod handed_over;
 mod job;
 mod job_parts;
@@ -40,9 +39,8 @@ mod sums;
 pub(crate) use deciders::LiveDeciders;
 pub(crate) use explain::{TaskName, explain_kept};
 pub(crate) use feed::FeedCursor;
-pub(crate) use guarantees::Guarantee;
 pub(crate) use jobs::{Absence, ClientRoute, Closing, ENDED_JOBS_MAX};
-pub(crate) use journal_writer::Synced;
+pub(crate) use journal_writer::{Guarantee, Synced};
 pub(crate) use query::Queries;
 pub(crate) use quotas::check_bytes;
 
@@ -97,8 +95,8 @@ pub(crate) struct MasterState {
     /// Outputs to be announced, by home, source and job.
     announced: BTreeMap<(WorkerId, WorkerId, JobId), Vec<AttemptId>>,
     lanes: LaneBroadcast,
-    /// Work for the event loop.
-    pub(super) pending: Pending,
+    /// Time at which the core wants to be woken.
+    pub(super) wake: Option<Time>,
     /// True while the actions of an earlier master are replayed. Nothing is sent or written, and no output is touched.
     replaying: bool,
     /// Workers reported to get no new work.
@@ -116,15 +114,6 @@ struct JoinTerms {
     list_secret: Secret,
     /// True if their slots are separate for maps and reduces.
     divided_slots: bool,
-}
-
-/// Requests of the state to the event loop, which has the clock, the threads and the disk.
-#[derive(Default)]
-pub(super) struct Pending {
-    /// Time at which the core wants to be woken.
-    pub(super) wake: Option<Time>,
-    /// True if the estimator has learned from an ended job since this was last read.
-    pub(super) learned: bool,
 }
 
 impl MasterState {
@@ -148,7 +137,7 @@ impl MasterState {
             commands: Vec::new(),
             announced: BTreeMap::new(),
             lanes: LaneBroadcast::default(),
-            pending: Pending::default(),
+            wake: None,
             replaying: false,
             set_aside_reported: BTreeSet::new(),
         }
@@ -172,7 +161,7 @@ impl MasterState {
 
     /// Handles the wake-up that the core asked for.
     pub(crate) fn tick(&mut self) {
-        self.pending.wake = None;
+        self.wake = None;
         self.events.push(Event::Tick);
     }
 
@@ -244,7 +233,6 @@ impl MasterState {
         }
         tracing::info!(%estimator, "the estimator knows from now on what was put back");
         self.journal.note(|| JournalRecord::Memory { at: now, memory: memory.memory });
-        self.pending.learned = true;
         Ok(())
     }
 }

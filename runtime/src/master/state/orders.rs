@@ -173,7 +173,7 @@ impl MasterState {
                 }
             }
             Command::JobEnded { job, outcome } => self.job_ended(now, job, outcome),
-            Command::WakeAt { time } => self.pending.wake = Some(time),
+            Command::WakeAt { time } => self.wake = Some(time),
         }
     }
 
@@ -245,7 +245,6 @@ impl MasterState {
     /// Enters that the core is done with a job. If no client closes its output, the job ends when the master has closed
     /// it.
     fn job_ended(&mut self, now: Time, id: JobId, outcome: Outcome) {
-        self.pending.learned = true;
         let backups = self.core.job(id).map(|job| job.attempts.backups).unwrap_or_default();
         let Some(job) = self.jobs.get_mut(id) else { return };
         job.records.counts = job.records.counts.with_backups(backups);

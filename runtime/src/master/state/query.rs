@@ -42,7 +42,7 @@ impl Queries<'_> {
     }
 
     /// Status of a job without its parts.
-    pub(super) fn followed_status_without_parts(&self, now: Time, id: JobId) -> Option<JobStatus> {
+    pub(super) fn status_without_parts(&self, now: Time, id: JobId) -> Option<JobStatus> {
         self.status_with(now, id, false, false)
     }
 

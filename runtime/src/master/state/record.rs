@@ -4,6 +4,7 @@
 //!
 //! Invariant: `sums` counts each map with a report once.
 
+use super::as_json;
 use super::fleet::shift;
 use super::sums::{Nearness, Sums};
 use crate::api::{
@@ -35,7 +36,8 @@ struct AttemptEntry {
     started_ns: u64,
     /// 0 while it runs.
     ended_ns: u64,
-    end: AttemptOutcome,
+    #[serde(with = "as_json")]
+    end: AttemptEnd,
     reason: WhyLaunched,
     report: Option<Box<AttemptReport>>,
 }
@@ -65,17 +67,6 @@ impl<'de> serde::Deserialize<'de> for WhyLaunched {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(WhyLaunched::Words(String::deserialize(deserializer)?.into()))
     }
-}
-
-/// Outcome of the attempt.
-#[derive(serde::Serialize, serde::Deserialize)]
-enum AttemptOutcome {
-    Running,
-    Succeeded,
-    HandedOver,
-    Returned,
-    Failed(FailureClass, Box<str>),
-    Lost,
 }
 
 /// One map.
@@ -127,7 +118,7 @@ impl TaskRecords {
             launched_ns: now.0,
             started_ns: 0,
             ended_ns: 0,
-            end: AttemptOutcome::Running,
+            end: AttemptEnd::Running,
             reason: WhyLaunched::Reason(reason),
             report: None,
         });
@@ -146,7 +137,7 @@ impl TaskRecords {
         &mut self,
         attempt: AttemptId,
         now: Time,
-        end: AttemptOutcome,
+        end: AttemptEnd,
         report: Option<&AttemptReport>,
         offset_ns: i64,
     ) -> u32 {
@@ -208,7 +199,7 @@ impl TaskRecords {
         mut report: AttemptReport,
         offset_ns: i64,
     ) {
-        let at = self.ended(attempt, now, AttemptOutcome::HandedOver, Some(&report), offset_ns);
+        let at = self.ended(attempt, now, AttemptEnd::handed_over(), Some(&report), offset_ns);
         self.sums.tidy(&mut report);
         // The continuing attempt counts and measures from there.
         let counted = (std::mem::take(&mut report.counters), std::mem::take(&mut report.measures));
@@ -219,12 +210,12 @@ impl TaskRecords {
 
     /// Enters that an attempt was lost with its worker.
     pub(super) fn lost(&mut self, attempt: AttemptId, now: Time) {
-        self.ended(attempt, now, AttemptOutcome::Lost, None, 0);
+        self.ended(attempt, now, AttemptEnd::Lost, None, 0);
     }
 
     /// Enters that an attempt came back before it had started.
     pub(super) fn returned(&mut self, attempt: AttemptId, now: Time) {
-        self.ended(attempt, now, AttemptOutcome::Returned, None, 0);
+        self.ended(attempt, now, AttemptEnd::returned(), None, 0);
     }
 
     /// Enters that an attempt failed.
@@ -244,8 +235,8 @@ impl TaskRecords {
         } else {
             "left out: too many words were kept before"
         };
-        let at =
-            self.ended(attempt, now, AttemptOutcome::Failed(class, kept.into()), Some(&report), offset_ns);
+        let end = AttemptEnd::Failed(AttemptFailure::Known(class), kept.to_owned());
+        let at = self.ended(attempt, now, end, Some(&report), offset_ns);
         self.keep(at, Some(Box::new(report)));
     }
 
@@ -266,7 +257,7 @@ impl TaskRecords {
         offset_ns: i64,
     ) {
         self.sums.tidy(&mut report);
-        let at = self.ended(attempt, now, AttemptOutcome::Succeeded, Some(&report), offset_ns);
+        let at = self.ended(attempt, now, AttemptEnd::Succeeded, Some(&report), offset_ns);
         let sum = &mut self.sums.totals.reduce_records_in;
         *sum = sum.saturating_add(report.records_in);
         self.sums.add(&report);
@@ -284,7 +275,7 @@ impl TaskRecords {
         (counts, same_host): (bool, bool),
     ) {
         self.sums.tidy(&mut report);
-        let at = self.ended(attempt, now, AttemptOutcome::Succeeded, Some(&report), offset_ns);
+        let at = self.ended(attempt, now, AttemptEnd::Succeeded, Some(&report), offset_ns);
         let report = Box::new(report);
         let Some(entry) = self.maps.get_mut(attempt.task.index as usize).filter(|_| counts) else {
             return self.keep(at, Some(report));
@@ -339,16 +330,7 @@ impl TaskRecords {
             launched_ns: record.launched_ns,
             started_ns: known(record.started_ns),
             ended_ns: known(record.ended_ns),
-            end: match &record.end {
-                AttemptOutcome::Running => AttemptEnd::Running,
-                AttemptOutcome::Succeeded => AttemptEnd::Succeeded,
-                AttemptOutcome::HandedOver => AttemptEnd::HandedOver,
-                AttemptOutcome::Returned => AttemptEnd::Returned,
-                AttemptOutcome::Failed(class, message) => {
-                    AttemptEnd::Failed { class: AttemptFailure::Known(*class), message: message.to_string() }
-                }
-                AttemptOutcome::Lost => AttemptEnd::Lost,
-            },
+            end: record.end.clone(),
             reason: record.reason.to_string(),
             report: record.report.as_deref().or(of_map).cloned(),
             suspended: spans.last().is_some_and(|(_, until)| until.is_none()),
@@ -362,13 +344,13 @@ impl TaskRecords {
         let spans = self.suspensions.get(&(at as u32)).map(Vec::as_slice).unwrap_or_default();
         let suspended = spans.last().is_some_and(|(_, until)| until.is_none());
         let end = match &record.end {
-            AttemptOutcome::Running if suspended => FeedEnd::Suspended,
-            AttemptOutcome::Running => FeedEnd::Running,
-            AttemptOutcome::Succeeded => FeedEnd::Succeeded,
-            AttemptOutcome::HandedOver => FeedEnd::HandedOver,
-            AttemptOutcome::Returned => FeedEnd::Returned,
-            AttemptOutcome::Failed(..) => FeedEnd::Failed,
-            AttemptOutcome::Lost => FeedEnd::Lost,
+            AttemptEnd::Running if suspended => FeedEnd::Suspended,
+            AttemptEnd::Running => FeedEnd::Running,
+            AttemptEnd::Succeeded => FeedEnd::Succeeded,
+            AttemptEnd::Failed(AttemptFailure::HandedOver, _) => FeedEnd::HandedOver,
+            AttemptEnd::Failed(AttemptFailure::Returned, _) => FeedEnd::Returned,
+            AttemptEnd::Failed(..) => FeedEnd::Failed,
+            AttemptEnd::Lost => FeedEnd::Lost,
         };
         let AttemptId { task, epoch } = record.attempt;
         let (launched, started, ended) = (record.launched_ns, record.started_ns, record.ended_ns);
@@ -505,7 +487,7 @@ mod tests {
             records.failed(attempt, Time(1), (FailureClass::Worker, &"x".repeat(4000)), report(0), 0);
         }
         let words = |record: AttemptRecord| match record.end {
-            AttemptEnd::Failed { message, .. } => message,
+            AttemptEnd::Failed(_, message) => message,
             _ => String::new(),
         };
         let all: Vec<String> = records.attempts(Time(1)).into_iter().map(words).collect();

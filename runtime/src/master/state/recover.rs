@@ -10,20 +10,22 @@
 //! alike. Policies start again at that point and see the live jobs as new arrivals.
 
 use super::super::recovery::{
-    RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryLines, RecoveryNote, RecoveryRecord,
+    BESIDE, FACTS, RecallError, Recalled, RecoveryJournal, RecoveryLine, RecoveryNote, RecoveryRecord,
 };
 use super::super::register::Register;
 use super::MasterState;
-use super::snapshot::{restore, restore_job, restore_worker, write_standing};
+use super::snapshot::{Standing, write_standing};
 use crate::api::{FailureCode, JobFailure, PolicyChange, Submission};
 use crate::deciders::DeciderNames;
+use crate::journal::checked::CheckedWriter;
 use crate::journal::ledger::{go_on_from, ledger_of};
-use crate::journal::{self, Encoded, JournalHeader, JournalRecord};
+use crate::journal::{Encoded, JournalHeader, JournalRecord};
 use crate::output_dir::ClaimedOutput;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::units::Time;
+use gristmill_worker::error_text::chain;
 use gristmill_worker::objects::is_url;
 use gristmill_worker::protocol::{HELLO_BYTES_MAX, Hello, WORKER_FRAME_MEMORY_MAX, WorkerFrame};
 use std::io::{self, Write};
@@ -177,14 +179,14 @@ impl MasterState {
             }
             RecoveryRecord::Standing { at, state } => {
                 replayed.now = replayed.now.max(at);
-                let set_aside = restore(&state, &mut self.fleet, &mut self.pools);
-                self.set_aside_reported = set_aside.map_err(Wrong::Reason)?;
+                let standing: Standing = decoded(&state, usize::MAX)?;
+                self.set_aside_reported = standing.restore(&mut self.fleet, &mut self.pools);
             }
             RecoveryRecord::StandingWorker { worker, entry } => {
-                restore_worker(worker, &entry, &mut self.fleet).map_err(Wrong::Reason)?;
+                self.fleet.insert(worker, decoded(&entry, usize::MAX)?);
             }
             RecoveryRecord::StandingJob { job, entry } => {
-                restore_job(job, &entry, &mut self.jobs).map_err(Wrong::Reason)?;
+                self.jobs.restore(job, decoded(&entry, usize::MAX)?);
             }
         }
         Ok(())
@@ -193,7 +195,6 @@ impl MasterState {
     /// Continues with the replayed state as the next generation, and writes it down.
     pub(crate) fn go_on(&mut self, now: Time, generation: u64, register: Register, journal: RecoveryJournal) {
         self.replaying = false;
-        self.pending.learned = false;
         self.journal.come_back_from(journal);
         self.start_generation(now, generation);
         self.fleet.reset_silence(now);
@@ -250,11 +251,11 @@ impl MasterState {
             Ok(_) => hold_later(&job.submission),
             // This failure passes, and the output is opened again when it is closed.
             Err(error) if error.is_of_resources() => {
-                tracing::warn!(%id, error = gristmill_worker::error_text::chain(&error), "the claim keeps the name of the master before this one");
+                tracing::warn!(%id, error = chain(&error), "the claim keeps the name of the master before this one");
             }
             Err(error) => {
                 let message = "the output directory was lost while no master ran".to_owned();
-                let detail = Some(gristmill_worker::error_text::chain(&error));
+                let detail = Some(chain(&error));
                 let code = if error.is_of_missing() { FailureCode::OutputGone } else { FailureCode::Output };
                 job.failures.of_job = Some(JobFailure { code, message, detail });
                 self.events.push(Event::JobFailed { job: id, cause: External::OutputUnavailable });
@@ -285,13 +286,13 @@ impl MasterState {
         let Some(mut recovery) = self.journal.take_recovery() else { return Ok(()) };
         let begun = core.and_then(|core| {
             let begun = recovery.rewrite(&header, |lines| self.write_state(now, &record, lines));
-            begun.map(|()| core).map_err(|error| gristmill_worker::error_text::chain(&error))
+            begun.map(|()| core).map_err(|error| chain(&error))
         });
         self.journal.come_back_from(recovery);
         self.core = begun?;
         self.journal.rewritten();
         self.journal.note_for_people(&record);
-        self.pending.wake = None;
+        self.wake = None;
         self.events.push(Event::Tick);
         self.settle(now);
         Ok(())
@@ -301,34 +302,25 @@ impl MasterState {
         &self,
         now: Time,
         core: &JournalRecord,
-        lines: &mut RecoveryLines<impl Write>,
+        lines: &mut CheckedWriter<impl Write>,
     ) -> io::Result<()> {
-        lines.beside(&RecoveryNote::Began { generation: self.join_terms.generation, at: now })?;
-        lines.facts(core)?;
+        lines.line(BESIDE, &RecoveryNote::Began { generation: self.join_terms.generation, at: now })?;
+        lines.line(FACTS, core)?;
         lines.write_out()?;
         write_standing(now, (&self.fleet, &self.jobs, &self.pools), &self.set_aside_reported, lines)
     }
 
     /// Header from which an equal core can be built.
     fn header_now(&self) -> JournalHeader {
-        let names = &self.deciders.names;
-        JournalHeader {
-            schema: journal::SCHEMA,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            build: self.join_terms.build.clone(),
-            policy: names.policy.clone(),
-            placement: names.placement.clone(),
-            estimator: names.estimator.clone(),
-            memory: self.core.memory(),
-            core: self.core.config().clone(),
-        }
+        let (build, core) = (self.join_terms.build.clone(), self.core.config().clone());
+        JournalHeader::new(build, &self.deciders.names, self.core.memory(), core)
     }
 
     /// Restores the ledger of a core from its encoded form.
     fn restore_ledger(&mut self, at: Time, ledger: &Encoded) -> Result<(), String> {
         self.core = go_on_from(&self.core, ledger, &self.deciders.names, &self.deciders.registry)?;
         // The master that wrote it may have died before it asked for a wake-up.
-        self.pending.wake = Some(at);
+        self.wake = Some(at);
         Ok(())
     }
 }
@@ -344,7 +336,7 @@ fn hold_later(submission: &Submission) {
     let hold = move || {
         let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.hold());
         if let Err(error) = held {
-            let error = gristmill_worker::error_text::chain(&error);
+            let error = chain(&error);
             tracing::warn!(output = %submission.output, error, "the claim keeps the name of the master before this one");
         }
     };
@@ -371,5 +363,5 @@ fn first_other(commands: &[Command], again: &Encoded, orders: &Encoded) -> Strin
 }
 
 fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded, memory_max: usize) -> Result<T, Wrong> {
-    encoded.decode(memory_max).map_err(|error| Wrong::Reason(gristmill_worker::error_text::chain(&error)))
+    encoded.decode(memory_max).map_err(|error| Wrong::Reason(chain(&error)))
 }

@@ -2,13 +2,14 @@
 //!
 //! Ended jobs whose output is closed are left out: the register keeps them.
 
-use super::super::recovery::{RecoveryLines, RecoveryNote};
-use super::fleet::{Fleet, WorkerEntry};
+use super::super::recovery::{BESIDE, RecoveryNote};
+use super::fleet::Fleet;
 use super::job::JobEntry;
 use super::jobs::Jobs;
 use super::pools::Pools;
 use crate::journal::Encoded;
-use gristmill_scheduler::ids::{HostId, JobId, WorkerId};
+use crate::journal::checked::CheckedWriter;
+use gristmill_scheduler::ids::{HostId, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ use std::io::{self, Write};
 
 /// State common to all workers and jobs.
 #[derive(Clone, Serialize, Deserialize)]
-struct Standing {
+pub(super) struct Standing {
     draining: BTreeSet<WorkerId>,
     network: Option<Bytes>,
     hosts: BTreeMap<String, HostId>,
@@ -33,7 +34,7 @@ pub(super) fn write_standing(
     now: Time,
     (fleet, jobs, pools): (&Fleet, &Jobs, &Pools),
     set_aside: &BTreeSet<WorkerId>,
-    lines: &mut RecoveryLines<impl Write>,
+    lines: &mut CheckedWriter<impl Write>,
 ) -> io::Result<()> {
     let standing = Standing {
         draining: fleet.draining.clone(),
@@ -44,45 +45,25 @@ pub(super) fn write_standing(
         owners: pools.owners.clone(),
         set_aside: set_aside.clone(),
     };
-    lines.beside(&RecoveryNote::Standing { at: now, state: Encoded::of(&standing) })?;
+    lines.line(BESIDE, &RecoveryNote::Standing { at: now, state: Encoded::of(&standing) })?;
     for (&worker, entry) in &fleet.workers {
-        lines.beside(&RecoveryNote::StandingWorker { worker, entry: Encoded::of(entry) })?;
+        lines.line(BESIDE, &RecoveryNote::StandingWorker { worker, entry: Encoded::of(entry) })?;
     }
     let stands = |job: &JobEntry| !job.state.ended() || !*job.output.closed.borrow();
     for (&job, entry) in jobs.entries.iter().filter(|(_, entry)| stands(entry)) {
-        lines.beside(&RecoveryNote::StandingJob { job, entry: Encoded::of(entry) })?;
+        lines.line(BESIDE, &RecoveryNote::StandingJob { job, entry: Encoded::of(entry) })?;
         lines.write_out()?;
     }
     Ok(())
 }
 
-/// Restores the state that the core does not hold. Returns the workers that get no new work.
-pub(super) fn restore(
-    state: &Encoded,
-    fleet: &mut Fleet,
-    pools: &mut Pools,
-) -> Result<BTreeSet<WorkerId>, String> {
-    let standing: Standing = decoded(state)?;
-    fleet.draining = standing.draining;
-    fleet.network = standing.network;
-    (fleet.hosts, fleet.hosts_given) = (standing.hosts, standing.hosts_given);
-    (pools.numbers, pools.owners) = (standing.pools, standing.owners);
-    Ok(standing.set_aside)
-}
-
-pub(super) fn restore_worker(worker: WorkerId, entry: &Encoded, fleet: &mut Fleet) -> Result<(), String> {
-    let entry: WorkerEntry = decoded(entry)?;
-    fleet.insert(worker, entry);
-    Ok(())
-}
-
-pub(super) fn restore_job(id: JobId, entry: &Encoded, jobs: &mut Jobs) -> Result<(), String> {
-    let entry: JobEntry = decoded(entry)?;
-    jobs.restore(id, entry);
-    Ok(())
-}
-
-/// Decodes a part of a line. The line has a checksum and was written by this user, so its content is trusted.
-fn decoded<T: serde::de::DeserializeOwned>(encoded: &Encoded) -> Result<T, String> {
-    encoded.decode(usize::MAX).map_err(|error| gristmill_worker::error_text::chain(&error))
+impl Standing {
+    /// Restores the state that the core does not hold. Returns the workers that get no new work.
+    pub(super) fn restore(self, fleet: &mut Fleet, pools: &mut Pools) -> BTreeSet<WorkerId> {
+        fleet.draining = self.draining;
+        fleet.network = self.network;
+        (fleet.hosts, fleet.hosts_given) = (self.hosts, self.hosts_given);
+        (pools.numbers, pools.owners) = (self.pools, self.owners);
+        self.set_aside
+    }
 }

@@ -10,6 +10,7 @@ use crate::api::{ApiError, BAD_RECORDS_MAX, ErrorCode, SCHEMA, Submission};
 use crate::journal::JournalRecord;
 use crate::output_dir::{ClaimedOutput, check_output};
 use crate::registry::Registry;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use gristmill_scheduler::catalogue::nearest;
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
@@ -247,23 +248,9 @@ impl ParsedTexts {
         };
         let segments = key(&submission.key, "the job's key is not a secret")?;
         let permits = key(&submission.permit_key, "the key of the job's permits is not a secret")?;
-        let cuts = submission.cuts.iter().map(|cut| from_hex(cut)).collect::<Option<Vec<_>>>();
-        let cuts = cuts.ok_or_else(|| refuse(ErrorCode::Cuts, "a cut is not hexadecimal text"))?;
+        let cuts = submission.cuts.iter().map(|cut| HEXLOWER_PERMISSIVE.decode(cut.as_bytes()));
+        let cuts = cuts.collect::<Result<_, _>>();
+        let cuts = cuts.map_err(|_| refuse(ErrorCode::Cuts, "a cut is not hexadecimal text"))?;
         Ok(Self { keys: JobKeys { segments, permits }, cuts })
     }
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let (pairs, rest) = digits.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs
-        .iter()
-        .map(|pair| {
-            let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
-            Some((high? * 16 + low?) as u8)
-        })
-        .collect()
 }

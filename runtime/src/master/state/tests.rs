@@ -164,7 +164,7 @@ impl Scene {
 
     fn pass(&mut self, span: Span) {
         self.now = self.now + span;
-        if self.state.pending.wake.is_some_and(|at| at <= self.now) {
+        if self.state.wake.is_some_and(|at| at <= self.now) {
             self.state.tick();
         }
         self.settle();
@@ -487,7 +487,7 @@ fn launched(scene: &mut Scene, worker: WorkerId) -> Vec<MasterFrame> {
 #[test]
 fn successor_of_a_reduce_that_was_handed_over_is_told_where_it_stood_and_where_its_output_lies() {
     let (mut scene, [first, second], job, state) = with_reduce_handed_over();
-    assert_eq!(scene.record(reduce(job, 0)).end, AttemptEnd::HandedOver);
+    assert_eq!(scene.record(reduce(job, 0)).end, AttemptEnd::handed_over());
     scene.fetched(second, first, map(job));
     let frames = launched(&mut scene, second);
     let [MasterFrame::LaunchReduce { attempt, resume: Some(resume), .. }] = &frames[..] else {
@@ -688,7 +688,7 @@ fn words_of_a_worker_are_cleaned_and_clipped_when_they_come_in() {
     assert_eq!(status.incidents.len(), 1);
     check_clean(&status.incidents[0]);
     check_clean(&status.failure.unwrap().detail.unwrap());
-    let AttemptEnd::Failed { message: words, .. } = scene.record(attempt).end else { panic!("it failed") };
+    let AttemptEnd::Failed(_, words) = scene.record(attempt).end else { panic!("it failed") };
     check_clean(&words);
 }
 
@@ -1061,9 +1061,7 @@ fn long_word_about_a_failure_is_clipped() {
     let (class, report) = (FailureClass::User, AttemptReport::default());
     let message = "x".repeat(1 << 20);
     scene.tell(worker, WorkerFrame::AttemptFailed { attempt: reduce(job, 0), class, message, report });
-    let AttemptEnd::Failed { message: words, .. } = scene.record(reduce(job, 0)).end else {
-        panic!("it ended well")
-    };
+    let AttemptEnd::Failed(_, words) = scene.record(reduce(job, 0)).end else { panic!("it ended well") };
     assert!((1000..10_000).contains(&words.len()), "{} bytes", words.len());
     let incidents = scene.state.queries().status(scene.now, job).unwrap().incidents;
     assert!(incidents.iter().all(|incident| incident.len() < 10_000));

@@ -7,7 +7,7 @@
 
 use super::super::OutputError;
 use super::{StoreOutput, is_condition, is_missing};
-use crate::owner::Owner;
+use crate::owner::{Owner, claimed_by};
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::folder::PlainName;
 use gristmill_worker::objects::{CLAIM, ObjectVersion};
@@ -75,11 +75,7 @@ impl Drop for HeldClaim {
 
 impl fmt::Display for StoreClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.owner {
-            Some(owner) => write!(f, "claimed by {owner}")?,
-            None => f.write_str("claimed by a process without name")?,
-        }
-        self.job.map_or(Ok(()), |job| write!(f, " for {job}"))
+        f.write_str(&claimed_by(self.owner.as_ref(), self.job))
     }
 }
 

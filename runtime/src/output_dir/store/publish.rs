@@ -1,15 +1,14 @@
 //! Completion of an output in a store: parts are checked, then `_SUCCESS` is written with a condition.
 
+use super::super::publish::check_part_names;
 use super::super::{OutputError, SUCCESS, Success};
 use super::claim::StoreClaim;
 use super::{StoreOutput, is_condition, names_of};
 use crate::api::BuiltPart;
-use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, is_output_name, part_name};
 use gristmill_worker::fault;
 use gristmill_worker::objects::{
     ObjectError, ObjectFailure, ObjectStamp, ObjectVersion, attempt_object_name,
 };
-use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::Part;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -101,35 +100,16 @@ impl StoreOutput {
 
     /// Checks that all parts exist, under the names of the attempts that count, as these have reported them.
     fn check_parts(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
-        if parts.len() != built.len() {
-            let what = format!("{} parts were built, and {} are known", built.len(), parts.len());
-            return Err(OutputError::PartObject { url: self.url.to_string(), what });
-        }
+        let wrong = |name: &str, what: String| {
+            let url = if name.is_empty() { self.url.to_string() } else { self.url.child(name).to_string() };
+            OutputError::PartObject { url, what }
+        };
+        let name =
+            |name: &str, built: &BuiltPart| attempt_object_name(name, self.nonce(), built.attempt.epoch);
+        check_part_names(parts, built, name).map_err(|(name, what)| wrong(&name, what))?;
         let there: BTreeMap<String, ObjectStamp> =
             self.objects()?.into_iter().map(|(name, object)| (name, object.stamp)).collect();
-        let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let format = parts
-            .first()
-            .map_or(PartFormat::default(), |part| PartFormat::of_name(&part.name.as_str().into()));
-        for ((part, built), index) in parts.iter().zip(built).zip(0..count) {
-            let wrong = |name: &str, what: String| OutputError::PartObject {
-                url: self.url.child(name).to_string(),
-                what,
-            };
-            let name = part_name(index, count, format);
-            let expected = attempt_object_name(&name, self.nonce(), built.attempt.epoch);
-            if part.name != expected {
-                return Err(wrong(&expected, format!("it is called {:?}", part.name)));
-            }
-            let outputs: Vec<_> = part.named.iter().map(|named| &named.output).collect();
-            let good =
-                outputs.iter().all(|output| is_output_name(output)) && outputs.is_sorted_by(|a, b| a < b);
-            if !good || NAMED_OUTPUTS_MAX < outputs.len() {
-                return Err(wrong(
-                    &part.name,
-                    format!("its task has outputs that it cannot have: {outputs:?}"),
-                ));
-            }
+        for (part, built) in parts.iter().zip(built) {
             for named in &part.named {
                 let name = format!("{}/{}", named.output, part.name);
                 check_size(&there, &name, named.bytes).map_err(|what| wrong(&name, what))?;

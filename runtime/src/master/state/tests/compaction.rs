@@ -3,7 +3,7 @@
 use super::comeback::{header, replayed};
 use super::*;
 use crate::journal::{Journal, JournalReader};
-use crate::master::recovery::RecoveryJournal;
+use crate::master::recovery::{FACTS, RecoveryJournal};
 use crate::replay::replay;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ fn file_that_cannot_be_begun_anew_stays_as_it_was_and_grows_on() {
     let before = std::fs::read(&path).unwrap();
     let mut journal = scene.state.journal.take_recovery().unwrap();
     let failed = journal.rewrite(&header(), |lines| {
-        lines.facts(&7)?;
+        lines.line(FACTS, &7)?;
         Err(std::io::ErrorKind::StorageFull.into())
     });
     assert_eq!(failed.unwrap_err().kind(), std::io::ErrorKind::StorageFull);

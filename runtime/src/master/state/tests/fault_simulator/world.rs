@@ -164,7 +164,7 @@ impl World {
             let Some((&(time, _), _)) = self.queue.first_key_value() else {
                 return Err("nothing happens any more".to_owned());
             };
-            let wake = self.state.pending.wake.into_iter().chain(self.state.due()).min();
+            let wake = self.state.wake.into_iter().chain(self.state.due()).min();
             self.now = self.now.max(wake.map_or(time, |wake| wake.min(time)));
             if let Some(recovery) = &mut self.recovery {
                 recovery.begin_instant();
@@ -173,7 +173,7 @@ impl World {
                 let event = entry.remove();
                 self.handle(event);
             }
-            if self.state.pending.wake.is_some_and(|wake| wake <= self.now) {
+            if self.state.wake.is_some_and(|wake| wake <= self.now) {
                 self.state.tick();
             }
             self.settle();
