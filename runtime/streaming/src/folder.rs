@@ -9,6 +9,15 @@ use std::path::{Path, PathBuf};
 /// Bits of a mode that permit execution by any user.
 pub(super) const EXECUTABLE: u32 = 0o111;
 
+/// Creates a private directory, in place of one that an attempt of that name may have left when its process
+/// was killed.
+pub(super) fn create_private(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => DirBuilder::new().mode(0o700).create(path),
+    }
+}
+
 /// Directory that is removed on drop.
 #[derive(Debug)]
 pub(super) struct TaskFolder(PathBuf);
@@ -21,15 +30,9 @@ impl TaskFolder {
     /// A file that does not exist, or an error of the file system.
     pub fn make(within: &Path, name: &str, files: &[ShippedFile], program: &str) -> io::Result<Self> {
         let path = within.join(name);
-        // An attempt of that name may have left one when its process was killed.
-        match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let private = |path: &Path| DirBuilder::new().mode(0o700).create(path);
-        private(&path)?;
+        create_private(&path)?;
         let folder = Self(path);
-        private(&folder.0.join("tmp"))?;
+        create_private(&folder.0.join("tmp"))?;
         for file in files {
             folder.add(file, file.name == program)?;
         }
