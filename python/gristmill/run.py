@@ -233,16 +233,15 @@ def submit(
     words += ["--no-sync"] if output is None else []
     interpreter = _quoted(python or (sys.executable if join is None else "python3"))
     words += ["-file", f"{archive}#job.zip", "-mapper", f"{interpreter} job.zip map", "-output", str(place.absolute())]
-    words += ["-io", "typedbytes", "-outputformat", "TypedBytesOutputFormat", "-D", f"mapreduce.job.name={name}"]
+    words += ["-D", f"mapreduce.job.name={name}"]
     if job.reducer is None:
         words += ["-numReduceTasks", "0"]
     else:
         words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} job.zip reduce"]
-    # Lines are passed unchanged, which is shorter and keeps bytes that are not UTF-8.
-    words += ["-inputformat", "TypedBytesInputFormat"] if runs else ["-D", "stream.map.input=text"]
     for key, value in job.properties:
         words += ["-D", f"{key}={value}"]
-    words += ["-D", "gristmill.streaming.end.mark=true"]
+    # The mapper's input; all else are pairs, and each task reports its end.
+    words += ["-D", f"gristmill.streaming.pairs={settings['input']}"]
     for given in inputs:
         path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
         words += ["-input", _listed(str(path.absolute()))]

@@ -1,4 +1,4 @@
-"""Typed bytes, Hadoop's binary form of pairs, to and from Python's own types.
+"""Typed bytes, Hadoop's binary form of values, to and from Python's own types; and pairs of them, each with its length in front.
 
 | Python | code | back as |
 |---|---|---|
@@ -38,7 +38,7 @@ _INT, _LONG, _FLOAT, _DOUBLE, _LENGTH = (struct.Struct(form) for form in (">i", 
 _ENCODING = ("utf-8", "surrogateescape")
 
 
-class Short(Exception):
+class Short(ValueError):
     """The data ends within a value."""
 
 
@@ -170,20 +170,9 @@ def _several(data: bytes, at: int, count: int, pickled: bool) -> Tuple[List[Any]
     return items, at
 
 
-def skip(data: bytes, at: int) -> int:
-    """Returns the end of the value that starts at `at`, without decoding it."""
-    if at >= len(data):
-        raise Short
-    code = data[at]
-    if code in (TEXT, BYTES) or OWN_MIN <= code <= OWN_MAX:
-        return at + 5 + _length(data, at + 1)
-    if code in (INT, FLOAT):
-        return at + 5
-    if code in (LONG, DOUBLE):
-        return at + 9
-    if code in (BOOL, BYTE):
-        return at + 2
-    return decode(data, at)[1]
+def with_lengths(key: bytes, value: bytes) -> bytes:
+    """Returns a pair of encoded values as commands and parts have it."""
+    return _LENGTH.pack(len(key)) + key + _LENGTH.pack(len(value)) + value
 
 
 def pairs(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[bytes, Any]]:
@@ -193,18 +182,16 @@ def pairs(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[bytes, Any]]:
     read = getattr(stream, "read1", stream.read)
     while True:
         try:
-            end_of_key = skip(data, at)
-            value, end = decode(data, end_of_key, pickled)
-            if end > len(data):
-                raise Short
+            key, end_of_key = _slice(data, at)
+            content, end = _slice(data, end_of_key)
         except Short:
             rest = data[at:]
             more = read(max(READ_BYTES, len(rest)))
             if not more:
                 if rest:
-                    raise ValueError(f"typed bytes end in the middle of a pair, of which {len(rest)} bytes are there") from None
+                    raise ValueError(f"the data ends in the middle of a pair, of which {len(rest)} bytes are there") from None
                 return
             data, at = rest + more, 0
             continue
-        yield data[at:end_of_key], value
+        yield key, decode(content, 0, pickled)[0]
         at = end

@@ -1,6 +1,6 @@
 """Program on a worker: reads pairs, calls the functions of the job, writes pairs.
 
-`python job.zip map` reads lines or typed bytes and writes typed bytes. `python job.zip reduce` reads and writes typed bytes.
+`python job.zip map` reads lines or pairs and writes pairs. `python job.zip reduce` reads and writes pairs.
 Output of functions goes to standard error, and so to the log of the job.
 """
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Writer:
         self.encoded(typed_bytes.encoded(key), value)
 
     def encoded(self, key: bytes, value: Any) -> None:
-        content = typed_bytes.encoded(value)
-        self.pieces += (key, content)
-        self.bytes += len(key) + len(content)
+        pair = typed_bytes.with_lengths(key, typed_bytes.encoded(value))
+        self.pieces.append(pair)
+        self.bytes += len(pair)
         if self.bytes >= WRITE_BYTES:
             self.flush()
 

@@ -58,7 +58,7 @@ class Dripping(io.RawIOBase):
 def test_pairs_come_back_however_bytes_come(seed):
     random_ = random.Random(seed)
     values = [(drawn(random_), drawn(random_)) for _ in range(50)]
-    data = b"".join(typed_bytes.encoded(part) for pair in values for part in pair)
+    data = b"".join(typed_bytes.with_lengths(*map(typed_bytes.encoded, pair)) for pair in values)
     for stream in (io.BytesIO(data), Dripping(data, random_)):
         assert [(typed_bytes.decode(key)[0], value) for key, value in typed_bytes.pairs(stream, False)] == values
     with pytest.raises(ValueError, match="in the middle of a pair"):
@@ -86,5 +86,5 @@ def test_objects_are_unpickled_only_where_it_is_allowed(value):
     with pytest.raises(ValueError, match="pickled=True"):
         typed_bytes.decode(data)
     with pytest.raises(ValueError, match="pickled=True"):
-        list(typed_bytes.pairs(io.BytesIO(typed_bytes.encoded("key") + data), False))
+        list(typed_bytes.pairs(io.BytesIO(typed_bytes.with_lengths(typed_bytes.encoded("key"), data)), False))
     assert typed_bytes.decode(data, pickled=True)[1] == len(data)

@@ -27,20 +27,17 @@ impl DefaultSystem {
     /// An unknown system.
     pub fn of(name: &str) -> anyhow::Result<Self> {
         let name = name.trim();
-        let is_host = |host: &str| {
-            host.starts_with(|first: char| first.is_ascii_alphanumeric())
-                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
-                && !["file", "local"].iter().any(|word| host.eq_ignore_ascii_case(word))
-        };
-        let is_machine = |name: &str| match name.split_once(':') {
-            Some((host, port)) => is_host(host) && port.parse::<u16>().is_ok(),
-            None => is_host(name),
-        };
         match scheme_of(name) {
             _ if name == "local" => Ok(Self::Local),
             Some(("file", rest)) if is_this(machine_and_path(rest).0) => Ok(Self::Local),
             Some(("hdfs" | "viewfs", _)) => Ok(Self::Hdfs),
-            None if is_machine(name) => Ok(Self::Hdfs),
+            // A machine, with or without a port.
+            None if name.contains(|letter: char| letter.is_ascii_alphanumeric())
+                && !name.contains('/')
+                && !name.starts_with("file") =>
+            {
+                Ok(Self::Hdfs)
+            }
             _ => Err(usage(format!(
                 "`{name}' is not a supported file system; available: hdfs://HOST/ and file:///"
             ))),
@@ -49,7 +46,7 @@ impl DefaultSystem {
 }
 
 /// Name of the user, as in Hadoop.
-pub fn user_of_environment() -> String {
+fn user_of_environment() -> String {
     let named = ["HADOOP_USER_NAME", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let user = named.filter(|user| !user.is_empty() && !user.contains('/') && user != "..");
     user.unwrap_or_else(|| "root".to_owned())
@@ -59,8 +56,9 @@ pub fn user_of_environment() -> String {
 #[derive(Clone, Debug)]
 pub struct FileNames {
     /// Empty if no directory is known; then only names of this machine's files are valid.
-    root: PathBuf,
-    user: String,
+    pub root: PathBuf,
+    /// Name of the user, as in Hadoop.
+    pub user: String,
     pub default: DefaultSystem,
 }
 
@@ -88,17 +86,7 @@ impl FileNames {
 
     /// Directory of `hdfs:///`, if one is known.
     pub fn known_root(&self) -> Option<&Path> {
-        Some(self.root()).filter(|root| !root.as_os_str().is_empty())
-    }
-
-    /// Directory of `hdfs:///`, which is known where names without a scheme are in it.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Name of the user, as in Hadoop.
-    pub fn user(&self) -> &str {
-        &self.user
+        Some(&*self.root).filter(|root| !root.as_os_str().is_empty())
     }
 
     /// Directory of the user in `hdfs:`, whether it exists or not.

@@ -3,7 +3,9 @@
 //! It has the commands that jobs of Hadoop Streaming need: `jar`, `fs`, `job`, `application` and `version`. Names of files
 //! without a scheme are in `hdfs:`, as on a cluster.
 
-use super::{DefaultSystem, job_commands, not_text, run_with_flags_of_environment, shell};
+use super::file_names::FileNames;
+use super::kept::KeptJobs;
+use super::{DefaultSystem, run_with_flags_of_environment, shell};
 use crate::settings;
 use crate::terminal::{self, stderr_line};
 use gristmill_runtime::exit;
@@ -15,6 +17,9 @@ const NAMES: [&str; 4] = ["hadoop", "hdfs", "yarn", "mapred"];
 
 /// Version that is printed: drivers read the first number, which decides which options they use.
 const VERSION: &str = "3.3.6";
+
+/// Exit code of a call that did nothing: the value -1 as an exit code.
+const NOT_DONE: u8 = u8::MAX;
 
 /// True if the program was called by one of Hadoop's names.
 #[must_use]
@@ -28,7 +33,7 @@ pub fn is_called_as_hadoop(arguments: &[OsString]) -> bool {
 pub fn main(arguments: &[OsString]) -> u8 {
     let words: Option<Vec<String>> = arguments.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     let Some(words) = words else {
-        terminal::complain("error", &not_text().to_string());
+        terminal::complain("error", "an argument is not UTF-8");
         return exit::FAILED;
     };
     let name = words.first().and_then(|program| Path::new(program).file_name()?.to_str()).unwrap_or_default();
@@ -38,8 +43,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
             return exit::OK;
         }
         stderr_line(&format!("{name}: {error:#}"));
-        // The value -1 as an exit code.
-        u8::MAX
+        NOT_DONE
     })
 }
 
@@ -53,8 +57,8 @@ fn call(name: &str, words: &[String]) -> anyhow::Result<u8> {
         ("hadoop" | "yarn", "jar") => jar(rest),
         ("mapred", "streaming") => stream(rest),
         ("hadoop", "fs" | "dfs") | ("hdfs", "dfs" | "fs") => shell::run(rest),
-        ("hadoop" | "mapred", "job") => job_commands::run("job", rest),
-        ("yarn", "application" | "app") => job_commands::run("application", rest),
+        ("hadoop" | "mapred", "job") => kill("job", rest),
+        ("yarn", "application" | "app") => kill("application", rest),
         _ => {
             stderr_line(&format!(
                 "{name}: `{word}` is not supported; available: hadoop jar|fs|job|version, hdfs dfs, yarn jar|application, mapred streaming|job"
@@ -73,12 +77,12 @@ fn version() -> anyhow::Result<u8> {
 fn jar(words: &[String]) -> anyhow::Result<u8> {
     let Some((jar, rest)) = words.split_first() else {
         stderr_line("RunJar jarFile [mainClass] args...");
-        return Ok(u8::MAX);
+        return Ok(NOT_DONE);
     };
     if !Path::new(jar).is_file() {
         stderr_line(&format!("JAR does not exist or is not a normal file: {jar}"));
         stderr_line(&format!("Not a valid JAR: {jar}"));
-        return Ok(u8::MAX);
+        return Ok(NOT_DONE);
     }
     match rest {
         [class, rest @ ..] if class == "streamjob" || class.ends_with(".HadoopStreaming") => stream(rest),
@@ -89,6 +93,31 @@ fn jar(words: &[String]) -> anyhow::Result<u8> {
 fn stream(words: &[String]) -> anyhow::Result<u8> {
     let settings = settings::load(None)?;
     Ok(run_with_flags_of_environment(&settings, words, DefaultSystem::Hdfs))
+}
+
+/// `mapred job -kill` (`kind` is `job`) and `yarn application -kill`: end a job that was started under
+/// Hadoop's names on this machine.
+fn kill(kind: &str, words: &[String]) -> anyhow::Result<u8> {
+    let jobs = KeptJobs::new(&FileNames::new(DefaultSystem::Hdfs)?);
+    let [command, name] = words else { return Ok(refuse(kind)) };
+    if command != "-kill" {
+        return Ok(refuse(kind));
+    }
+    let killed = name.split_once('_').map(|(_, number)| jobs.kill(number)).transpose()?.flatten();
+    let (words, code) = match killed {
+        None => (format!("Could not find {kind} {name}"), NOT_DONE),
+        Some(true) => (format!("Killed {kind} {name}"), exit::OK),
+        Some(false) => (format!("Could not kill {kind} {name}, as it has already ended"), NOT_DONE),
+    };
+    terminal::stdout_line(&words)?;
+    Ok(code)
+}
+
+fn refuse(kind: &str) -> u8 {
+    stderr_line(&format!(
+        "Usage: {kind} -kill NAME; other commands are not supported: `hadoop jar` prints the job's state, progress and counters"
+    ));
+    NOT_DONE
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! Directories of jobs that were started under Hadoop's names: `mapred job -kill` finds their processes there
-//! (`job_commands`), and drivers the logs of failed attempts.
+//! (`hadoop`), and drivers the logs of failed attempts.
 //!
 //! They are where Hadoop's clusters have theirs, below [`STAGING`] in `hdfs:`, for their user alone. The program that follows
-//! a job writes `USER/.staging/JOB/job.json`, and the last lines of failed attempts to
+//! a job writes its number to `USER/.staging/JOB/process`, which it locks until its end, and the last lines of failed attempts to
 //! `userlogs/APPLICATION/ATTEMPT/{stderr,syslog}`.
 
 use super::file_names::FileNames;
 use super::log::{Level, record};
-use gristmill_worker::whole_file::{self, Promise};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -22,11 +20,8 @@ const STAGING: &str = "tmp/hadoop-yarn/staging";
 /// Maximum number of recorded jobs. The oldest ended ones are removed, with the logs of their attempts.
 const JOBS_MAX: usize = 100;
 
-/// Bytes of a job's file that are read.
-const RECORD_BYTES_MAX: u64 = 4 << 10;
-
 /// File of a job in its directory.
-const RECORD: &str = "job.json";
+const PROCESS: &str = "process";
 
 /// File that marks a job as ended by `-kill`.
 const KILL: &str = "kill";
@@ -41,25 +36,6 @@ const SPLIT: &str = "Processing split: ";
 /// mrjob recognises a failure only if `syslog` has a line of a Java program's stack.
 const STACK: &str = "\tat org.apache.hadoop.streaming.PipeMapRed.waitOutputThreads(PipeMapRed.java:326)";
 
-/// Process that follows a job, and its start time, as numbers of processes are used again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct JobProcess {
-    process: u32,
-    started: u64,
-}
-
-impl JobProcess {
-    /// Returns this process.
-    fn own() -> Self {
-        let process = std::process::id();
-        Self { process, started: start_of(process).unwrap_or(0) }
-    }
-
-    fn runs(self) -> bool {
-        start_of(self.process) == Some(self.started)
-    }
-}
-
 /// All kept jobs of a user.
 #[derive(Clone, Debug)]
 pub struct KeptJobs {
@@ -69,7 +45,7 @@ pub struct KeptJobs {
 
 impl KeptJobs {
     pub fn new(names: &FileNames) -> Self {
-        Self { staging: names.root().join(STAGING), user: names.user().to_owned() }
+        Self { staging: names.root.join(STAGING), user: names.user.clone() }
     }
 
     fn directories(&self) -> PathBuf {
@@ -85,12 +61,6 @@ impl KeptJobs {
         self.staging.join("userlogs").join(format!("application_{number}"))
     }
 
-    /// Returns the process of a job with a number such as `STAMP_0001`.
-    pub fn find(&self, number: &str) -> Option<JobProcess> {
-        let bytes = whole_file::read(&self.directory(number).join(RECORD), RECORD_BYTES_MAX).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
     /// Creates a job's directory for this process, and removes the oldest jobs beyond [`JOBS_MAX`].
     ///
     /// # Errors
@@ -103,7 +73,8 @@ impl KeptJobs {
         // They start with the time of the job in milliseconds.
         numbers.sort_unstable();
         let too_many = (numbers.len() + 1).saturating_sub(JOBS_MAX);
-        let ended = numbers.iter().filter(|number| !self.find(number).is_some_and(JobProcess::runs));
+        let process_of = |number: &str| File::open(self.directory(number).join(PROCESS));
+        let ended = numbers.iter().filter(|number| !process_of(number).is_ok_and(|process| runs(&process)));
         for number in ended.take(too_many) {
             // Two programs may do so at the same time.
             let _ = fs::remove_dir_all(self.directory(number));
@@ -111,39 +82,43 @@ impl KeptJobs {
         }
         let directory = self.directory(number);
         create_private(&directory)?;
-        let bytes = serde_json::to_vec(&JobProcess::own())?;
-        whole_file::replace(&directory.join(RECORD), Promise::Private, |file| file.write_all(&bytes))?;
-        Ok(KeptJob { directory, logs: self.logs(number) })
+        let new = directory.join("new");
+        let mut process = File::create(&new)?;
+        process.lock()?;
+        write!(process, "{}", std::process::id())?;
+        fs::rename(new, directory.join(PROCESS))?;
+        Ok(KeptJob { directory, logs: self.logs(number), _process: process })
     }
 
-    /// Ends a job as Ctrl-C does, and waits for its end. Returns false if it had ended before.
+    /// Ends a job with a number such as `STAMP_0001` as Ctrl-C does, and waits for its end. Returns false if it
+    /// had ended before, `None` if it is unknown.
     ///
     /// # Errors
     /// A process of another user, or one that does not end in time.
-    pub fn kill(&self, number: &str, job: JobProcess) -> io::Result<bool> {
-        let Some(process) = i32::try_from(job.process).ok().and_then(Pid::from_raw) else { return Ok(false) };
-        let held = match pidfd_open(process, PidfdFlags::empty()) {
-            Err(rustix::io::Errno::SRCH) => return Ok(false),
-            held => held?,
-        };
-        // While it is held, its number is not reused.
-        if !job.runs() {
-            return Ok(false);
-        }
-        File::create(self.directory(number).join(KILL))?;
-        match pidfd_send_signal(&held, Signal::INT) {
-            Err(rustix::io::Errno::SRCH) => return Ok(false),
-            sent => sent?,
-        }
+    pub fn kill(&self, number: &str) -> io::Result<Option<bool>> {
+        let directory = self.directory(number);
+        let Ok(locked) = File::open(directory.join(PROCESS)) else { return Ok(None) };
+        let process = io::read_to_string(&locked)?.parse().ok().and_then(Pid::from_raw);
+        let Some(process) = process.filter(|_| runs(&locked)) else { return Ok(Some(false)) };
+        File::create(directory.join(KILL))?;
+        kill_process(process, Signal::INT)?;
         let asked = Instant::now();
-        while asked.elapsed() < KILL_TIMEOUT {
-            if !job.runs() {
-                return Ok(true);
+        while runs(&locked) {
+            if asked.elapsed() > KILL_TIMEOUT {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the job received SIGINT and still runs",
+                ));
             }
             std::thread::sleep(KILL_PAUSE);
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the job received SIGINT and still runs"))
+        Ok(Some(true))
     }
+}
+
+/// True if the process that has locked this file runs.
+fn runs(process: &File) -> bool {
+    matches!(process.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// Creates a private directory, with its parents.
@@ -151,21 +126,12 @@ fn create_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).recursive(true).create(path)
 }
 
-/// Returns the start time of a process in ticks since the system's; `None` if it has ended.
-fn start_of(process: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program is in parentheses, and may contain parentheses.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_ascii_whitespace();
-    let state = words.next()?;
-    (state != "Z" && state != "X").then(|| words.nth(18)?.parse().ok())?
-}
-
 /// Directories of a job that this process follows.
 #[derive(Debug)]
 pub struct KeptJob {
     directory: PathBuf,
     logs: PathBuf,
+    _process: File,
 }
 
 impl KeptJob {
@@ -218,22 +184,18 @@ mod tests {
     #[test]
     fn jobs_are_kept_until_there_are_too_many_and_those_that_run_for_as_long_as_they_do() {
         let (_directory, jobs) = kept();
-        jobs.start("100_0001").unwrap();
-        let gone = |number: &str| {
-            let kept = jobs.start(number).unwrap();
-            let process = JobProcess { started: JobProcess::own().started + 1, ..JobProcess::own() };
-            fs::write(kept.directory.join(RECORD), serde_json::to_vec(&process).unwrap()).unwrap();
-            kept
-        };
-        gone("101_0001").keep_log("attempt_101_0001_m_000000_0", "words").unwrap();
-        assert!(jobs.find("100_0001").unwrap().runs() && !jobs.find("101_0001").unwrap().runs());
-        assert!(jobs.logs("101_0001").exists() && jobs.find("102_0001").is_none());
+        let running = jobs.start("100_0001").unwrap();
+        let end = |number: &str| jobs.start(number).unwrap();
+        end("101_0001").keep_log("attempt_101_0001_m_000000_0", "words").unwrap();
+        assert!(jobs.logs("101_0001").exists());
+        assert_eq!(jobs.kill("101_0001").unwrap(), Some(false));
+        assert_eq!(jobs.kill("102_0001").unwrap(), None);
         for stamp in 102..102 + JOBS_MAX {
-            gone(&format!("{stamp}_0001"));
+            end(&format!("{stamp}_0001"));
         }
         assert_eq!(fs::read_dir(jobs.directories()).unwrap().count(), JOBS_MAX);
-        assert!(jobs.find("100_0001").is_some(), "it runs");
-        assert!(jobs.find("101_0001").is_none() && !jobs.logs("101_0001").exists());
+        assert!(running.directory.exists(), "it runs");
+        assert!(jobs.kill("101_0001").unwrap().is_none() && !jobs.logs("101_0001").exists());
     }
 
     #[test]

@@ -5,19 +5,15 @@
 
 mod archive;
 mod file_names;
-mod forms;
 mod glob;
 mod hadoop;
-mod job_commands;
 mod json_progress;
 mod kept;
 mod log;
 mod names;
 mod options;
-mod readers;
 mod report;
 mod shell;
-mod steps;
 
 pub use file_names::DefaultSystem;
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
@@ -26,7 +22,6 @@ use crate::flags::{ClusterFlags, MasterFlags, Spread, size};
 use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{self, stderr_line};
-use crate::usage::usage;
 use clap::{Args, FromArgMatches};
 use file_names::FileNames;
 use gristmill_runtime::api::ErrorCode;
@@ -38,7 +33,6 @@ use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_streaming::{LineInput, ShippedFile, write_bundle};
 use gristmill_worker::http::{Endpoint, JoinLine};
-use gristmill_worker::input::InputError;
 use gristmill_worker::input::plan::{FileCuts, SplitGoal};
 use gristmill_worker::output::PartFormat;
 use json_progress::JsonProgress;
@@ -120,14 +114,6 @@ struct StreamingFlags {
     cluster: ClusterFlags,
 }
 
-/// True if `--NAME` is a flag of the cluster and not an option of the job.
-fn is_flag_of_the_cluster(name: &str) -> bool {
-    let name = name.split_once('=').map_or(name, |(name, _)| name);
-    StreamingFlags::augment_args(clap::Command::new(FLAGS_VARIABLE))
-        .get_arguments()
-        .any(|argument| argument.get_long() == Some(name))
-}
-
 /// Error of a job that was not submitted or failed.
 #[derive(Debug)]
 pub struct StreamError {
@@ -180,33 +166,13 @@ fn failed(error: &StreamError) -> u8 {
     error.code
 }
 
-const HELP: &str = "\
-Usage: hadoop jar hadoop-streaming.jar [options]
-  -input PATH           files and directories, with commas and wildcards
-  -output DIR           must not exist
-  -mapper COMMAND       [default: returns its input]
-  -combiner COMMAND
-  -reducer COMMAND      NONE: no reduce; aggregate: Hadoop's aggregators
-  -numReduceTasks N     [default: 1]
-  -file PATH, -files PATH#NAME,...
-                        shipped to the working directory of commands
-  -archives PATH#NAME,...
-                        unpacked there
-  -cmdenv NAME=VALUE    a variable of commands
-  -D NAME=VALUE         a property
-  -inputformat CLASS    TextInputFormat, KeyValueTextInputFormat,
-                        NLineInputFormat, TypedBytesInputFormat
-  -outputformat CLASS   TextOutputFormat, TypedBytesOutputFormat
-  -io FORM              text, keyonlytext, rawbytes, typedbytes
-  -inputreader 'StreamXmlRecordReader,begin=TEXT,end=TEXT'
-  -partitioner CLASS    HashPartitioner, KeyFieldBasedPartitioner
-  -lazyOutput           no empty parts";
-
 fn run(settings: &Settings, flags: &StreamingFlags, words: &[String], default: DefaultSystem) -> u8 {
     match options::read(words) {
         Ok(typed) if typed.help => {
+            let mut command =
+                StreamingCommand::augment_args(clap::Command::new("gristmill streaming").max_term_width(80));
             // A closed stdout is not an error.
-            let _ = terminal::stdout_line(&HELP);
+            let _ = terminal::stdout_line(&command.render_help());
             code::OK
         }
         Ok(typed) => carry_out(settings, flags, &typed, default).unwrap_or_else(|error| {
@@ -319,14 +285,14 @@ fn job_options(
     if let Some(attempts) = attempts.into_iter().flatten().max() {
         options.attempts_max = u32::try_from(attempts.max(1)).unwrap_or(u32::MAX);
     }
-    options.recursive = typed.truth("mapreduce.input.fileinputformat.input.dir.recursive")?.unwrap_or(false);
+    options.recursive = typed.truth("mapreduce.input.fileinputformat.input.dir.recursive").unwrap_or(false);
     let bytes_min = typed.number("mapreduce.input.fileinputformat.split.minsize")?.unwrap_or(1);
     let bytes_max =
         typed.number("mapreduce.input.fileinputformat.split.maxsize")?.unwrap_or(BLOCK_BYTES).max(1);
     let maps = typed.number("mapreduce.job.maps")?.unwrap_or(MAPS);
     let goal = match job.job.line_input {
-        // Marks may be on both sides of a cut, and the start of a pair cannot be found within a file.
-        LineInput::Between(_) | LineInput::TypedBytes => None,
+        // The start of a pair cannot be found within a file.
+        LineInput::Pairs => None,
         _ => Some(SplitGoal { maps, bytes_min, bytes_max }),
     };
     options.split_bytes = u64::MAX;
@@ -384,7 +350,7 @@ fn run_on(
     });
     match result {
         Ok(report) => {
-            close_output(&report, typed.lazy_output, typed.marks_success);
+            close_output(&report, typed.lazy_output);
             reporter.succeeded(&report.status, &typed.output, has_reduces);
             json.end(&report.status, &typed.output, &client);
             Ok(code::OK)
@@ -406,10 +372,9 @@ fn failed_job() -> u8 {
 }
 
 /// Leaves the output directory as Hadoop does: `_SUCCESS` is empty, so that readers of all files read nothing from it.
-fn close_output(report: &JobReport, lazy: bool, marks_success: bool) {
+fn close_output(report: &JobReport, lazy: bool) {
     // The result exists, so errors do not matter.
-    let mark = report.output.join("_SUCCESS");
-    let _ = if marks_success { fs::File::create(mark).map(drop) } else { fs::remove_file(mark) };
+    let _ = fs::File::create(report.output.join("_SUCCESS"));
     if lazy {
         let empty = report.status.parts.iter().filter(|part| part.records == 0);
         empty.for_each(|part| drop(fs::remove_file(report.output.join(&part.name))));
@@ -421,9 +386,6 @@ fn submit_error(error: &ClientError) -> StreamError {
     let code = match error {
         ClientError::Interrupted { .. } => code::INTERRUPTED,
         ClientError::Submit { source } => match &**source {
-            SubmitError::Input { source: InputError::Missing { .. } | InputError::NoMatch { .. } } => {
-                code::INPUT
-            }
             SubmitError::Input { .. } => code::INPUT,
             SubmitError::Output {
                 source:
@@ -449,9 +411,4 @@ fn submit_error(error: &ClientError) -> StreamError {
 #[must_use]
 pub fn registered(registry: Registry) -> Registry {
     registry.inner_job::<gristmill_streaming::StreamingJob>()
-}
-
-/// Error of an argument that is not UTF-8.
-fn not_text() -> anyhow::Error {
-    usage("an argument is not UTF-8".to_owned())
 }

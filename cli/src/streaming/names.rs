@@ -26,45 +26,54 @@ const ALIASES: &[(&str, &str)] = &[
     ("mapred.map.max.attempts", "mapreduce.map.maxattempts"),
     ("mapred.reduce.max.attempts", "mapreduce.reduce.maxattempts"),
     ("mapred.task.timeout", "mapreduce.task.timeout"),
-    ("io.sort.mb", "mapreduce.task.io.sort.mb"),
     ("mapred.cache.files", "mapreduce.job.cache.files"),
     ("mapred.cache.archives", "mapreduce.job.cache.archives"),
     ("mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir"),
     ("mapred.input.dir", "mapreduce.input.fileinputformat.inputdir"),
     ("user.name", "mapreduce.job.user.name"),
+    // Hadoop's documentation and its code differ.
+    ("stream.num.reduce.output.fields", "stream.num.reduce.output.key.fields"),
     ("mapred.linerecordreader.maxlength", "mapreduce.input.linerecordreader.line.maxlength"),
     ("mapred.input.pathFilter.class", "mapreduce.input.pathFilter.class"),
-    ("mapreduce.inputformat.class", "mapreduce.job.inputformat.class"),
 ];
 
 /// New names of properties that change the result in Hadoop and have no effect here, each with a value by which it changes
 /// nothing, and with a replacement. A job with another value is refused. A name with `*` is a prefix. All
 /// other properties change how a job runs, or are a job's own: commands see them.
-const REFUSED: [(&str, &str, &str); 20] = [
-    ("aggregate.max.num.unique.values", "9223372036854775807", NOTHING),
+const REFUSED: [(&str, &str, &str); 29] = [
     ("mapred.child.env", "", CMDENV),
+    ("mapreduce.fileoutputcommitter.marksuccessfuljobs", "true", "remove _SUCCESS from the output"),
+    ("mapreduce.input.fileinputformat.inputdir", "", "use -input"),
     ("mapreduce.input.linerecordreader.line.maxlength", "2147483647", "use --max-record"),
     ("mapreduce.input.multipleinputs.*", "", NOTHING),
     ("mapreduce.input.pathFilter.class", "", "name the files with wildcards"),
     ("mapreduce.job.cache.archives", "", "use -archives"),
+    ("mapreduce.job.cache.files", "", "use -files"),
     ("mapreduce.job.combiner.group.comparator.class", "", NOTHING),
     ("mapreduce.job.output.group.comparator.class", "", NOTHING),
     ("mapreduce.map.env", "", CMDENV),
     ("mapreduce.map.env.*", "", CMDENV),
+    ("mapreduce.output.fileoutputformat.outputdir", "", "use -output"),
     ("mapreduce.reduce.env", "", CMDENV),
     ("mapreduce.reduce.env.*", "", CMDENV),
     ("stream.addenvironment", "", CMDENV),
-    ("stream.io.identifier.resolver.class", "", IO),
-    ("stream.map.input.writer.class", "", IO),
-    ("stream.map.output.reader.class", "", IO),
-    ("stream.recordreader.slowmatch", "false", NOTHING),
-    ("stream.reduce.input.writer.class", "", IO),
-    ("stream.reduce.output.reader.class", "", IO),
+    ("stream.io.identifier.resolver.class", "", LINES),
+    ("stream.jobconf.truncate.limit", "-1", NOTHING),
+    ("stream.map.input", "text", LINES),
+    ("stream.map.input.writer.class", "", LINES),
+    ("stream.map.output", "text", LINES),
+    ("stream.map.output.reader.class", "", LINES),
+    ("stream.recordreader.*", "", "convert the input so that each record is a line"),
+    ("stream.reduce.input", "text", LINES),
+    ("stream.reduce.input.writer.class", "", LINES),
+    ("stream.reduce.output", "text", LINES),
+    ("stream.reduce.output.reader.class", "", LINES),
+    ("stream.stderr.reporter.prefix", "reporter:", NOTHING),
     ("textinputformat.record.delimiter", "", "convert the input so that each record is a line"),
 ];
 const NOTHING: &str = "leave it out";
 const CMDENV: &str = "use -cmdenv NAME=VALUE";
-const IO: &str = "use -io";
+const LINES: &str = "leave it out and let the commands read and write lines, or use the Python package";
 
 /// Properties by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +94,7 @@ impl Properties {
             _ if name == *new => Some(*old),
             _ => None,
         });
-        [Some(name), other, both_spellings(name)].into_iter().flatten()
+        [Some(name), other].into_iter().flatten()
     }
 
     /// The value of this name.
@@ -127,11 +136,6 @@ impl Properties {
     }
 }
 
-/// Properties whose names differ between Hadoop's documentation and its code.
-fn both_spellings(name: &str) -> Option<&'static str> {
-    (name == "stream.num.reduce.output.fields").then_some("stream.num.reduce.output.key.fields")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +164,8 @@ mod tests {
             ("mapred.linerecordreader.maxlength", "80"),
             ("mapred.output.value.groupfn.class", "X"),
             ("mapreduce.map.env.LC_ALL", "C"),
+            ("stream.reduce.input", "typedbytes"),
+            ("stream.recordreader.class", "StreamXmlRecordReader"),
         ] {
             let said = check(name, value).unwrap_err();
             assert!(said.contains("would change the result and is not supported here: "), "{said}");
@@ -167,7 +173,7 @@ mod tests {
         for (name, value) in [
             ("textinputformat.record.delimiter", ""),
             ("mapreduce.input.linerecordreader.line.maxlength", "2147483647"),
-            ("stream.recordreader.slowmatch", "false"),
+            ("stream.map.output", "text"),
             ("mapreduce.map.speculative", "true"),
             ("my.own", "x"),
         ] {

@@ -5,11 +5,11 @@
 use super::file_names::{DefaultSystem, FileNames};
 use super::glob;
 use super::names::Properties;
-use super::readers;
-use super::steps::step;
-use super::{FLAGS_VARIABLE, StreamError, code, forms, is_flag_of_the_cluster};
+use super::{StreamError, code};
 use gristmill_scheduler::units::REDUCES_MAX;
-use gristmill_streaming::{FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamStep, StreamingJob};
+use gristmill_streaming::{
+    FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamingJob, split_command,
+};
 use gristmill_worker::input::Compression;
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,17 +20,30 @@ const WITH_VALUE: &str = "input output mapper combiner reducer file dfs inputfor
                           partitioner numReduceTasks inputreader mapdebug reducedebug jobconf cmdenv cacheFile \
                           cacheArchive io D fs jt files libjars archives tokenCacheFile numMapTasks";
 
+/// Options that set a property.
+const PROPERTIES: [(&str, &str); 9] = [
+    ("fs", DEFAULT_SYSTEM),
+    ("dfs", DEFAULT_SYSTEM),
+    ("inputformat", INPUT_FORMAT),
+    ("inputreader", "stream.recordreader.class"),
+    ("io", "stream.map.input"),
+    ("numMapTasks", "mapreduce.job.maps"),
+    ("numReduceTasks", "mapreduce.job.reduces"),
+    ("outputformat", OUTPUT_FORMAT),
+    ("partitioner", PARTITIONER),
+];
+const INPUT_FORMAT: &str = "mapred.input.format.class";
+const OUTPUT_FORMAT: &str = "mapred.output.format.class";
+const PARTITIONER: &str = "mapreduce.job.partitioner.class";
+
 /// Maximum bytes of a file's name.
 const FILE_NAME_BYTES_MAX: usize = 255;
 
 /// Property with the file system of names without a scheme.
 const DEFAULT_SYSTEM: &str = "fs.defaultFS";
 
-/// Bytes of pairs that a combiner gets at once unless `mapreduce.task.io.sort.mb` is set.
-const COMBINE_BYTES: u64 = 64 << 20;
-
-/// Largest value of that property.
-const COMBINE_BYTES_MAX: u64 = 512 << 20;
+/// Property of jobs of the Python package: `lines` or `pairs`, the mapper's input. All other pairs have lengths.
+const PAIRS: &str = "gristmill.streaming.pairs";
 
 /// Time without progress after which a command is killed unless `mapreduce.task.timeout` is set, milliseconds.
 const TIMEOUT_MS: u64 = 600_000;
@@ -43,9 +56,6 @@ pub struct TypedOptions {
     pub mapper: Option<String>,
     pub combiner: Option<String>,
     pub reducer: Option<String>,
-    pub input_format: Option<String>,
-    pub output_format: Option<String>,
-    pub partitioner: Option<String>,
     /// Files for the working directory, each with an optional `#NAME`.
     pub files: Vec<String>,
     pub archives: Vec<String>,
@@ -88,13 +98,13 @@ pub fn read(words: &[String]) -> Result<TypedOptions, StreamError> {
                     "{word}: files of properties are not supported; write each property as -D NAME=VALUE"
                 )));
             }
-            name if is_flag_of_the_cluster(name) => {
-                return Err(StreamError::usage(format!(
-                    "Unrecognized option: {word}: a flag of `gristmill streaming`; write it before all of Hadoop's options, or in \
-                     {FLAGS_VARIABLE}"
-                )));
+            _ => {
+                let hint = match word.starts_with("--") {
+                    true => "; write flags of `gristmill streaming` before all of Hadoop's options",
+                    false => "",
+                };
+                return Err(StreamError::usage(format!("Unrecognized option: {word}{hint}")));
             }
-            _ => return Err(StreamError::usage(format!("Unrecognized option: {word}"))),
         }
     }
     options.sort_by_key(|(name, _)| !matches!(*name, "fs" | "dfs"));
@@ -111,12 +121,6 @@ impl TypedOptions {
             "mapper" => self.mapper = owned(),
             "combiner" => self.combiner = owned(),
             "reducer" => self.reducer = owned(),
-            "inputformat" => self.input_format = owned(),
-            "inputreader" => readers::set(value, &mut self.properties),
-            "outputformat" => self.output_format = owned(),
-            "partitioner" => self.partitioner = owned(),
-            "numReduceTasks" => self.properties.set("mapreduce.job.reduces", value),
-            "numMapTasks" => self.properties.set("mapreduce.job.maps", value),
             "files" | "file" | "cacheFile" => self.files.extend(named_in_list(name, value)?),
             "archives" | "cacheArchive" => self.archives.extend(named_in_list(name, value)?),
             "D" | "jobconf" => {
@@ -132,15 +136,10 @@ impl TypedOptions {
                     .ok_or_else(|| StreamError::usage(format!("-cmdenv {value}: it must be NAME=VALUE")))?;
                 self.variables.insert(name.to_owned(), value.to_owned());
             }
-            "fs" | "dfs" => self.properties.set(DEFAULT_SYSTEM, value),
-            "io" => forms::set_all(&mut self.properties, value),
-            "mapdebug" | "reducedebug" => {
-                let words = "no command looks at failed attempts; the failure and `gristmill job logs` show their last lines";
-                return Err(StreamError::usage(format!("-{name}: {words}")));
-            }
-            _ => {
-                self.remarks.push(format!("-{name} {value} has no effect"));
-            }
+            _ => match PROPERTIES.iter().find(|(option, _)| *option == name) {
+                Some((_, property)) => self.properties.set(property, value),
+                None => self.remarks.push(format!("-{name} {value} has no effect")),
+            },
         }
         Ok(())
     }
@@ -172,8 +171,6 @@ pub struct TypedJob {
     pub output: PathBuf,
     pub inputs: Vec<PathBuf>,
     pub lazy_output: bool,
-    /// True if `_SUCCESS` is written.
-    pub marks_success: bool,
     /// Archives to be unpacked, each with the name of its directory.
     pub archives: Vec<ShippedFile>,
 }
@@ -221,80 +218,59 @@ impl TypedOptions {
     /// A missing or invalid option.
     pub fn job(&self, places: &FileNames, stamp: u64) -> Result<TypedJob, StreamError> {
         let property = |name: &str| self.properties.get(name);
-        let named_inputs =
-            property("mapreduce.input.fileinputformat.inputdir").filter(|_| self.inputs.is_empty());
-        let inputs = self.inputs.iter().map(String::as_str).chain(named_inputs);
         let mut paths = Vec::new();
-        for name in inputs.flat_map(split_list) {
+        for name in self.inputs.iter().flat_map(|list| split_list(list)) {
             paths.extend(input_paths(name, places)?);
         }
         if paths.is_empty() {
             return Err(StreamError::usage("Required argument: -input <name>"));
         }
-        let named_output = property("mapreduce.output.fileoutputformat.outputdir");
-        let Some(output) = self.output.as_deref().or(named_output) else {
+        let Some(output) = &self.output else {
             return Err(StreamError::usage("Required argument: -output "));
         };
         let output = places.local(output).map_err(StreamError::configuration)?;
+        self.check_output_format()?;
         let line_input = self.line_input()?;
         let reduces = self.reduces()?;
         let mapper = step("-mapper", self.mapper.as_deref())?;
-        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| 0 < reduces))?;
-        let combiner = match (&self.combiner, &reducer) {
-            _ if reduces == 0 => None,
-            (_, StreamStep::Aggregate) => Some(StreamStep::Aggregate),
-            (combiner, _) => combiner.as_deref().map(|typed| step("-combiner", Some(typed))).transpose()?,
-        };
-        let forms = forms::pair_forms(&self.properties)?;
+        let reducer = step("-reducer", self.reducer.as_deref().filter(|_| reduces > 0))?;
+        let combiner = step("-combiner", self.combiner.as_deref().filter(|_| reduces > 0))?;
+        if line_input == LineInput::Pairs && mapper.is_none() {
+            return Err(StreamError::configuration(format!("{PAIRS}: a mapper is missing")));
+        }
         let (files, archives) = self.shipped(places)?;
-        let part_content = forms::part_content(self.output_format.as_deref().map(simple_name))?;
         let tab = || "\t".to_owned();
         let text = |name: &str| property(name).map_or_else(tab, str::to_owned);
         let job = StreamingJob {
             inputs: paths.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
             line_input,
-            forms,
-            part_content,
-            ignore_key: self.truth("stream.map.input.ignoreKey")?,
+            has_lengths: property(PAIRS).is_some(),
+            ignore_key: self.truth("stream.map.input.ignoreKey"),
             map_input_separator: text("stream.map.input.field.separator"),
             mapper,
             combiner,
             reducer,
             reduces,
-            map_output: forms::line_rule(
-                forms.map_output,
-                self.field_rule("stream.map.output.field.separator", "stream.num.map.output.key.fields")?,
-            ),
+            map_output: self
+                .field_rule("stream.map.output.field.separator", "stream.num.map.output.key.fields")?,
             reduce_input_separator: text("stream.reduce.input.field.separator"),
-            reduce_output: forms::line_rule(
-                forms.reduce_output,
-                self.field_rule(
-                    "stream.reduce.output.field.separator",
-                    "stream.num.reduce.output.key.fields",
-                )?,
-            ),
+            reduce_output: self
+                .field_rule("stream.reduce.output.field.separator", "stream.num.reduce.output.key.fields")?,
             output_separator: text("mapreduce.output.textoutputformat.separator"),
             partition: self.partition()?,
             order: self.order()?,
-            non_zero_exit_fails: self.truth("stream.non.zero.exit.is.failure")?.unwrap_or(true),
+            non_zero_exit_fails: self.truth("stream.non.zero.exit.is.failure").unwrap_or(true),
             early_close_after: self.number("stream.minRecWrittenToEnableSkip_")?,
             timeout_ms: Some(self.number("mapreduce.task.timeout")?.unwrap_or(TIMEOUT_MS))
                 .filter(|ms| 0 < *ms),
-            combine_bytes: self
-                .number("mapreduce.task.io.sort.mb")?
-                .map_or(COMBINE_BYTES, |megabytes| (megabytes << 20).clamp(1 << 20, COMBINE_BYTES_MAX)),
-            reporter_prefix: property("stream.stderr.reporter.prefix").unwrap_or("reporter:").to_owned(),
             properties: self.told_properties(places, &paths, &output, reduces),
-            property_bytes_max: property("stream.jobconf.truncate.limit").and_then(|text| text.parse().ok()),
             variables: self.variables.clone(),
             files,
             bundle: None,
             stamp,
             hdfs_root: places.known_root().map(Path::to_owned),
         };
-        forms::check(&job)?;
-        let marks_success = self.truth("mapreduce.fileoutputcommitter.marksuccessfuljobs")?.unwrap_or(true);
-        Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, marks_success, archives })
+        Ok(TypedJob { job, output, inputs: paths, lazy_output: self.lazy_output, archives })
     }
 
     /// Returns the properties that commands receive.
@@ -309,7 +285,7 @@ impl TypedOptions {
         let inputs: Vec<String> = inputs.iter().map(|path| places.uri(path)).collect();
         told.set("mapreduce.input.fileinputformat.inputdir", &inputs.join(","));
         told.set("mapreduce.output.fileoutputformat.outputdir", &places.uri(output));
-        told.set("mapreduce.job.user.name", places.user());
+        told.set("mapreduce.job.user.name", &places.user);
         told.set("mapreduce.job.priority", "NORMAL");
         told.set("mapreduce.job.name", "streamjob");
         told.set("mapreduce.job.maps", "2");
@@ -323,12 +299,8 @@ impl TypedOptions {
 
     /// Returns the files and the archives for the working directory, each name once.
     fn shipped(&self, places: &FileNames) -> Result<(Vec<ShippedFile>, Vec<ShippedFile>), StreamError> {
-        let cached = self.properties.get("mapreduce.job.cache.files").unwrap_or_default();
-        let cached = cached.split(',').map(str::trim).filter(|file| !file.is_empty());
-        let files: Vec<&str> = self.files.iter().map(String::as_str).chain(cached).collect();
-        let archives: Vec<&str> = self.archives.iter().map(String::as_str).collect();
         let mut taken = BTreeMap::new();
-        let mut add = |names: &[&str]| {
+        let mut add = |names: &[String]| {
             let mut shipped = Vec::new();
             for text in names {
                 let file = named_file(text, places)?;
@@ -346,7 +318,7 @@ impl TypedOptions {
             }
             Ok(shipped)
         };
-        Ok((add(&files)?, add(&archives)?))
+        Ok((add(&self.files)?, add(&self.archives)?))
     }
 
     fn reduces(&self) -> Result<u32, StreamError> {
@@ -362,20 +334,28 @@ impl TypedOptions {
         text.trim().parse().ok().filter(|reduces| *reduces <= REDUCES_MAX).ok_or_else(|| wrong(text))
     }
 
+    /// Returns the class that a property names, without its package.
+    fn class(&self, property: &str) -> Option<&str> {
+        self.properties.get(property).and_then(|class| class.trim().rsplit(['.', '$']).next())
+    }
+
     fn line_input(&self) -> Result<LineInput, StreamError> {
-        if let Some(marks) = readers::marks(&self.properties)? {
-            return Ok(LineInput::Between(marks));
-        }
-        match self.input_format.as_deref().map(simple_name) {
+        match self.class(INPUT_FORMAT) {
+            None if self.properties.get(PAIRS) == Some("pairs") => Ok(LineInput::Pairs),
             None | Some("TextInputFormat") => Ok(LineInput::Text),
             Some("KeyValueTextInputFormat") => Ok(LineInput::KeyValue),
             Some("NLineInputFormat") => Ok(LineInput::Numbered),
-            Some("TypedBytesInputFormat") => Ok(LineInput::TypedBytes),
-            Some(other) => Err(not_found(
-                "-inputformat",
-                other,
-                "TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and TypedBytesInputFormat",
-            )),
+            Some(other) => {
+                let available = "TextInputFormat, KeyValueTextInputFormat and NLineInputFormat";
+                Err(not_found("-inputformat", other, available))
+            }
+        }
+    }
+
+    fn check_output_format(&self) -> Result<(), StreamError> {
+        match self.class(OUTPUT_FORMAT) {
+            None | Some("TextOutputFormat") => Ok(()),
+            Some(other) => Err(not_found("-outputformat", other, "TextOutputFormat")),
         }
     }
 
@@ -390,8 +370,7 @@ impl TypedOptions {
     }
 
     fn partition(&self) -> Result<PartRule, StreamError> {
-        let class = self.partitioner.as_deref().or(self.properties.get("mapreduce.job.partitioner.class"));
-        match class.map(simple_name) {
+        match self.class(PARTITIONER) {
             None | Some("HashPartitioner") => Ok(PartRule::Hash),
             Some("KeyFieldBasedPartitioner") => {
                 Ok(PartRule::Fields(match self.number("num.key.fields.for.partition")? {
@@ -406,7 +385,7 @@ impl TypedOptions {
     }
 
     fn order(&self) -> Result<Option<KeySpecs>, StreamError> {
-        match self.properties.get("mapreduce.job.output.key.comparator.class").map(simple_name) {
+        match self.class("mapreduce.job.output.key.comparator.class") {
             None => Ok(None),
             Some("KeyFieldBasedComparator") => {
                 self.specs("mapreduce.partition.keycomparator.options").map(Some)
@@ -426,11 +405,10 @@ impl TypedOptions {
     /// # Errors
     /// An unknown codec.
     pub fn compression(&self) -> Result<Option<Compression>, StreamError> {
-        if self.truth("mapreduce.output.fileoutputformat.compress")? != Some(true) {
+        if self.truth("mapreduce.output.fileoutputformat.compress") != Some(true) {
             return Ok(None);
         }
-        let codec = self.properties.get("mapreduce.output.fileoutputformat.compress.codec");
-        match codec.map(simple_name) {
+        match self.class("mapreduce.output.fileoutputformat.compress.codec") {
             // Few other programs read Hadoop's own default, `.deflate`.
             None | Some("GzipCodec" | "DefaultCodec") => Ok(Some(Compression::Gzip)),
             Some("ZStandardCodec") => Ok(Some(Compression::Zstd)),
@@ -447,19 +425,39 @@ impl TypedOptions {
     }
 
     /// Returns the truth value of a property; other values count as none, as in Hadoop.
-    pub fn truth(&self, name: &str) -> Result<Option<bool>, StreamError> {
-        Ok(self.properties.get(name).and_then(|text| text.trim().to_ascii_lowercase().parse().ok()))
+    pub fn truth(&self, name: &str) -> Option<bool> {
+        self.properties.get(name).and_then(|text| text.trim().to_ascii_lowercase().parse().ok())
     }
 }
 
-/// Returns the name of a class without its package.
-fn simple_name(class: &str) -> &str {
-    let class = class.trim();
-    class.rsplit(['.', '$']).next().unwrap_or(class)
+/// Returns the words of the typed step; `None` if it passes pairs on unchanged.
+///
+/// # Errors
+/// An unsupported class, or a command without words.
+fn step(option: &str, typed: Option<&str>) -> Result<Option<Vec<String>>, StreamError> {
+    let Some(typed) = typed else { return Ok(None) };
+    let is_class = match typed {
+        "IdentityMapper"
+        | "IdentityReducer"
+        | "org.apache.hadoop.mapred.lib.IdentityMapper"
+        | "org.apache.hadoop.mapred.lib.IdentityReducer" => return Ok(None),
+        "FieldSelectionMapReduce" => true,
+        _ if option == "-reducer" && typed.eq_ignore_ascii_case("aggregate") => true,
+        _ => typed.starts_with("org.apache.hadoop.") && !typed.contains(' '),
+    };
+    if is_class {
+        let available =
+            "IdentityMapper, IdentityReducer, and commands (`awk` sums values, `cut` selects fields)";
+        return Err(not_found(option, typed, available));
+    }
+    match split_command(typed) {
+        words if words.is_empty() => Err(StreamError::usage(format!("{option}: the command is empty"))),
+        words => Ok(Some(words)),
+    }
 }
 
 /// Error of a class that does not exist here.
-pub(super) fn not_found(option: &str, class: &str, available: &str) -> StreamError {
+fn not_found(option: &str, class: &str, available: &str) -> StreamError {
     StreamError::configuration(format!("{option} : class not found : {class}; available: {available}"))
 }
 
@@ -485,7 +483,6 @@ fn named_file(text: &str, places: &FileNames) -> Result<ShippedFile, StreamError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_streaming::split_command;
 
     fn words(text: &str) -> Vec<String> {
         split_command(text)
@@ -511,19 +508,16 @@ mod tests {
 
     #[test]
     fn steps_are_commands_or_the_classes_there_are() {
-        let steps = |text| job(text).map(|typed| (typed.job.mapper, typed.job.combiner, typed.job.reducer));
-        let command = |word: &str| StreamStep::Command(vec![word.to_owned()]);
-        assert_eq!(steps("").unwrap(), (StreamStep::Identity, None, StreamStep::Identity));
+        let steps =
+            |text: &str| job(text).map(|typed| (typed.job.mapper, typed.job.combiner, typed.job.reducer));
+        let command = |word: &str| Some(vec![word.to_owned()]);
+        assert_eq!(steps("").unwrap(), (None, None, None));
         assert_eq!(steps("-mapper cat -reducer wc").unwrap(), (command("cat"), None, command("wc")));
-        assert_eq!(steps("-mapper cat -reducer aggregate").unwrap().1, Some(StreamStep::Aggregate));
-        assert_eq!(
-            steps("-mapper org.apache.hadoop.mapred.lib.IdentityMapper").unwrap().0,
-            StreamStep::Identity
-        );
-        assert_eq!(
-            steps("-mapper org.apache.hadoop.mapred.lib.InverseMapper").unwrap_err().code,
-            code::CONFIGURATION
-        );
+        assert_eq!(steps("-mapper org.apache.hadoop.mapred.lib.IdentityMapper").unwrap().0, None);
+        for class in ["org.apache.hadoop.mapred.lib.aggregate.X", "aggregate", "FieldSelectionMapReduce"] {
+            let error = steps(&format!("-reducer {class}")).unwrap_err();
+            assert!(error.code == code::CONFIGURATION && error.message.contains("`awk`"), "{error:?}");
+        }
         assert_eq!(job("-reducer NONE").unwrap().job.reduces, 0);
         assert_eq!(job("-numReduceTasks 0 -combiner cat").unwrap().job.combiner, None);
         assert_eq!(job("").unwrap().job.reduces, 1);
@@ -550,7 +544,6 @@ mod tests {
         assert_eq!(refused("-numReduceTasks many"), code::CONFIGURATION);
         assert_eq!(refused("-inputformat org.example.Mine"), code::CONFIGURATION);
         assert_eq!(refused("-partitioner Mine"), code::CONFIGURATION);
-        assert_eq!(refused("-io json"), code::CONFIGURATION);
         assert_eq!(refused("-file /not/there"), code::FAILED);
         assert_eq!(refused("-file /dev/null"), code::FAILED);
         let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use super::kept::{KeptJob, KeptJobs};
 use super::log::{Level, log};
 use crate::terminal::stderr_text;
 use gristmill_runtime::api::{JobState, JobStatus};
-use gristmill_streaming::counter_sums;
+use gristmill_streaming::{counter_sums, job_number};
 use gristmill_worker::http::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -72,9 +72,8 @@ impl JobReporter {
         killed.is_some()
     }
 
-    /// Returns the number of the job in Hadoop's style: its tools expect four digits.
     fn number(&self, status: &JobStatus) -> String {
-        format!("{}_{:04}", self.stamp, (status.job.0.max(1) - 1) % 9_999 + 1)
+        job_number(self.stamp, status.job)
     }
 
     /// Prints the changes of a new status.

@@ -3,7 +3,7 @@
 
 use super::StreamingJob;
 use gristmill_runtime::cluster::inherited;
-use gristmill_scheduler::ids::{AttemptId, TaskKind};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};
 use gristmill_worker::api::InputRange;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,12 +27,7 @@ pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTree
     let mut all = inherited(&[]);
     let mut set = |name: String, value: &str| all.insert(name.into(), value.into());
     for (name, value) in &job.properties {
-        let longest = job.property_bytes_max.map_or(value.len(), |max| max as usize);
-        let mut end = value.len().min(longest);
-        while !value.is_char_boundary(end) {
-            end -= 1;
-        }
-        set(variable_name(name), &value[..end]);
+        set(variable_name(name), value);
     }
     for (name, value) in task_properties(job, facts) {
         set(variable_name(name), &value);
@@ -49,15 +44,14 @@ pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTree
 /// Returns Hadoop's properties of a task, under the old and the new names.
 fn task_properties(job: &StreamingJob, facts: &AttemptFacts<'_>) -> Vec<(&'static str, String)> {
     let task = facts.attempt.task;
-    let stamp = job.stamp;
-    let number = job_number(task.job.0);
+    let number = job_number(job.stamp, task.job);
     let (letter, is_map) = match task.kind {
         TaskKind::Map => ('m', "true"),
         TaskKind::Reduce => ('r', "false"),
     };
-    let job_id = format!("job_{stamp}_{number:04}");
-    let task_id = format!("task_{stamp}_{number:04}_{letter}_{:06}", task.index);
-    let attempt_id = attempt_name(stamp, facts.attempt);
+    let job_id = format!("job_{number}");
+    let task_id = format!("task_{number}_{letter}_{:06}", task.index);
+    let attempt_id = attempt_name(job.stamp, facts.attempt);
     let index = task.index.to_string();
     let directory = facts.directory.display().to_string();
     let mut all = Vec::new();
@@ -80,17 +74,18 @@ fn task_properties(job: &StreamingJob, facts: &AttemptFacts<'_>) -> Vec<(&'stati
     all
 }
 
-/// Returns the four digits that Hadoop's tools expect.
-fn job_number(job: u32) -> u32 {
+/// Returns the number of a job in Hadoop's format, `STAMP_0001`: its tools expect four digits.
+#[must_use]
+pub fn job_number(stamp: u64, job: JobId) -> String {
     const NUMBERS: u32 = 9_999;
-    (job.max(1) - 1) % NUMBERS + 1
+    format!("{stamp}_{:04}", (job.0.max(1) - 1) % NUMBERS + 1)
 }
 
 /// Returns the name of an attempt in Hadoop's format.
 pub(super) fn attempt_name(stamp: u64, attempt: AttemptId) -> String {
     let letter = if attempt.task.kind == TaskKind::Map { 'm' } else { 'r' };
-    let number = job_number(attempt.task.job.0);
-    format!("attempt_{stamp}_{number:04}_{letter}_{:06}_{}", attempt.task.index, attempt.epoch)
+    let number = job_number(stamp, attempt.task.job);
+    format!("attempt_{number}_{letter}_{:06}_{}", attempt.task.index, attempt.epoch)
 }
 
 /// Returns the range of a map in Hadoop's format: `FILE:BEGIN+LENGTH`.

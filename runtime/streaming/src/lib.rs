@@ -8,19 +8,16 @@
 //! Not here: the command line, paths of `hdfs:`, log lines for drivers (all in `cli`), and starting
 //! processes, which is in `cluster`.
 
-mod aggregate;
-mod between_marks;
 mod bundle;
 mod combine;
 mod command;
 mod environment;
 mod fields;
 mod folder;
-mod forms;
 mod key_specs;
 mod keys;
 mod map;
-mod pair_feed;
+mod pairs;
 mod pipes;
 mod process;
 mod program;
@@ -29,14 +26,11 @@ mod reported;
 mod sink;
 #[cfg(test)]
 mod tests;
-mod typed_bytes;
 
-pub use aggregate::AggregateError;
-pub use between_marks::Marks;
 pub use bundle::write_bundle;
 pub use command::split_command;
+pub use environment::job_number;
 pub use fields::FieldRule;
-pub use forms::{PairForm, PairForms, PartContent};
 pub use key_specs::{KeySpecError, KeySpecs};
 pub use keys::PartRule;
 pub use reported::{CounterSum, counter_sums};
@@ -51,17 +45,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Function of a step of the job.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum StreamStep {
-    /// Passes its input on unchanged.
-    Identity,
-    /// Program with arguments, fed with lines or pairs.
-    Command(Vec<String>),
-    /// Hadoop's aggregators, for combiner and reducer: keys such as `LongValueSum:id` select the aggregation.
-    Aggregate,
-}
-
 /// Format of the input for the mapper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LineInput {
@@ -72,11 +55,8 @@ pub enum LineInput {
     KeyValue,
     /// Offset of the line in its file as key, and the line (`NLineInputFormat`).
     Numbered,
-    /// No lines: pairs as typed bytes, one after another, as in [`PartContent::TypedBytes`].
-    TypedBytes,
-    /// The text between two marks is the key, and there is no value (`StreamXmlRecordReader`). Files must
-    /// not be cut.
-    Between(Marks),
+    /// No lines: pairs with lengths, as written by another job; see [`StreamingJob::has_lengths`].
+    Pairs,
 }
 
 /// File that tasks find in their working directory.
@@ -95,21 +75,20 @@ pub struct StreamingJob {
     pub inputs: Vec<String>,
     /// Format of the input for the mapper.
     pub line_input: LineInput,
-    /// Formats in which commands read and write pairs.
-    pub forms: PairForms,
-    /// Format of pairs in the output.
-    pub part_content: PartContent,
+    /// True if the commands run functions of another language: except for lines of the input, they read and
+    /// write pairs with lengths, as parts hold them, and report their end.
+    pub has_lengths: bool,
     /// True if the key of a line is omitted from the mapper's input; `None` for the default of the input
     /// format.
     pub ignore_key: Option<bool>,
     /// Separator of key and value where both are written to the mapper.
     pub map_input_separator: String,
-    /// Mapper of the job.
-    pub mapper: StreamStep,
+    /// Command of the mapper: program and arguments; `None` to pass pairs on unchanged, as for the others.
+    pub mapper: Option<Vec<String>>,
     /// Combiner of the output of each map, before it is sent.
-    pub combiner: Option<StreamStep>,
+    pub combiner: Option<Vec<String>>,
     /// Reducer, if there are reduces.
-    pub reducer: StreamStep,
+    pub reducer: Option<Vec<String>>,
     /// Number of parts; 0 if the output of the maps is the output.
     pub reduces: u32,
     /// Rule that splits the mapper's lines into key and value.
@@ -130,14 +109,8 @@ pub struct StreamingJob {
     pub early_close_after: Option<u64>,
     /// Timeout of a command that neither reads nor writes, in milliseconds; `None` for no timeout.
     pub timeout_ms: Option<u64>,
-    /// Bytes of pairs that a combiner gets at once.
-    pub combine_bytes: u64,
-    /// Prefix of lines on standard error for the framework.
-    pub reporter_prefix: String,
     /// Properties of the job, which commands receive as variables.
     pub properties: BTreeMap<String, String>,
-    /// Maximum bytes of a property's value in a variable; `None` for no maximum.
-    pub property_bytes_max: Option<u64>,
     /// Further variables of commands.
     pub variables: BTreeMap<String, String>,
     /// Files that tasks find in their working directory, if every worker sees their paths.
@@ -156,7 +129,7 @@ impl Job for StreamingJob {
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let job = Arc::new(self.clone());
         let input = match self.line_input {
-            LineInput::TypedBytes => Input::fixed(&self.inputs, 1),
+            LineInput::Pairs => Input::fixed(&self.inputs, 1),
             _ => Input::lines(&self.inputs),
         };
         // Bytes unchanged: without records, and without decompression by name.

@@ -11,10 +11,10 @@
 use super::bundle::UnpackedBundle;
 use super::environment::{AttemptFacts, attempt_name, environment, split_name};
 use super::folder::TaskFolder;
-use super::forms::{OutputCutter, PairForm};
+use super::pairs::{OutputCutter, length_of};
 use super::pipes::{CommandPipes, Moved};
 use super::program::{cannot_run, look_up, without_interpreter};
-use super::reported::{CountsByName, Talk};
+use super::reported::Talk;
 use super::sink::LineSink;
 use super::{ShippedFile, StreamingJob};
 use gristmill_runtime::cluster::{CommandStart, end_strays, start_command};
@@ -54,9 +54,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Timeout for the output of a command after its exit: a process that it started may hold the pipe open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Property of a job whose commands must report their end.
-const END_MARK_PROPERTY: &str = "gristmill.streaming.end.mark";
 
 /// Common context of an attempt's commands.
 #[derive(Clone)]
@@ -139,13 +136,12 @@ pub(super) struct TaskCommand {
 }
 
 impl TaskCommand {
-    /// Starts a command of this attempt, which writes in this format, in a new directory. `step`
-    /// distinguishes the commands of one attempt.
+    /// Starts a command of this attempt in a new directory. `step` distinguishes the commands of one attempt.
     pub fn start(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
         words: &[String],
-        (step, form): (&str, PairForm),
+        step: &str,
     ) -> TaskResult<Self> {
         let [program, arguments @ ..] = words else {
             return Err(TaskError::config("a command has no words"));
@@ -178,14 +174,14 @@ impl TaskCommand {
                 .map_err(|error| without_interpreter(&file, error))
             })
             .map_err(|error| cannot_run(program, folder.path(), &error))?;
-        Self::attend(job, place, (words, form), started, folder)
+        Self::attend(job, place, words, started, folder)
     }
 
     /// Takes over a process that has been started.
     fn attend(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
-        (words, form): (&[String], PairForm),
+        words: &[String],
         mut child: Child,
         folder: TaskFolder,
     ) -> TaskResult<Self> {
@@ -205,12 +201,12 @@ impl TaskCommand {
             group: Pid::from_child(&child),
             child,
             pipes,
-            talk: Talk::new(&job.reporter_prefix),
+            talk: Talk::default(),
             life: place.life.clone(),
             gathered: Vec::with_capacity(FEED_BYTES + FEED_SLACK_BYTES),
             unread: 0,
             read: Vec::with_capacity(READ_BYTES),
-            cutter: OutputCutter::new(form),
+            cutter: OutputCutter::new(job),
             lines_written: 0,
             moved: (0, 0),
             seen: Instant::now(),
@@ -232,6 +228,25 @@ impl TaskCommand {
             self.gathered.extend_from_slice(piece);
         }
         if self.gathered.len() < FEED_BYTES { Ok(()) } else { self.feed_gathered(sink) }
+    }
+
+    /// Passes a pair of the engine to the command, a combiner or a reducer.
+    ///
+    /// # Errors
+    /// The errors of [`feed`](Self::feed).
+    pub fn feed_pair(&mut self, (key, value): (&[u8], &[u8]), sink: &mut dyn LineSink) -> TaskResult {
+        if self.job.has_lengths {
+            return self.feed(&[&length_of(key)?, key, &length_of(value)?, value], sink);
+        }
+        for piece in [key, self.job.reduce_input_separator.as_bytes(), value] {
+            self.gathered.extend_from_slice(piece);
+        }
+        self.feed(&[b"\n"], sink)
+    }
+
+    /// Discards all output of the command.
+    pub fn discard_output(&mut self) {
+        self.cutter = OutputCutter::Nothing;
     }
 
     /// Does the same as [`feed`](Self::feed), for many bytes, which are not collected before.
@@ -273,8 +288,8 @@ impl TaskCommand {
     }
 
     /// Adds the counts of the command, which has ended, to the counters of its task.
-    pub fn count(mut self, counts: &mut dyn CountsByName) {
-        self.talk.count(|name, n| counts.add(name, n));
+    pub fn count(mut self, add: impl FnMut(&str, u64)) {
+        self.talk.reported.count(add);
     }
 
     /// Writes bytes to the command until it has read them all, or reads no more, and handles its output
@@ -459,12 +474,11 @@ impl TaskCommand {
     /// Checks the end mark of a function runner, which reports what it has read and written, as its
     /// status does not show that it is complete.
     fn check_end_mark(&self, code: i32) -> TaskResult {
-        let is_due = self.job.properties.get(END_MARK_PROPERTY).is_some_and(|value| value == "true");
-        if !is_due || self.talk.end == Some(self.moved) {
+        if !self.job.has_lengths || self.talk.reported.end == Some(self.moved) {
             return Ok(());
         }
         let (given, got) = self.moved;
-        let reported = self.talk.end.map_or_else(
+        let reported = self.talk.reported.end.map_or_else(
             || "no end of its task".to_owned(),
             |(read, written)| format!("an end after {read} bytes of input and {written} of output"),
         );
@@ -477,7 +491,7 @@ impl TaskCommand {
 
     /// Returns an error with the map's input range and the last lines of standard error.
     fn with_tail(&self, reason: String) -> TaskError {
-        let last_words: String = self.talk.tail().flat_map(|line| [line, "\n"]).collect();
+        let last_words: String = self.talk.reported.tail().flat_map(|line| [line, "\n"]).collect();
         let split = self.split.as_ref().map(|split| format!("Processing split: {split}"));
         let parts = [Some(reason), split, Some(last_words.trim_end().to_owned())];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();

@@ -2,7 +2,6 @@
 //! kept.
 
 use super::fields::LineCutter;
-use gristmill_worker::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::io::{self, Write as _};
@@ -28,31 +27,24 @@ const MINUS: &str = "minus,";
 /// Maximum bytes of a line that is kept whole.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
+/// Prefix of lines for the framework.
+const PREFIX: &[u8] = b"reporter:";
+
 /// Prefix of the bytes that a function runner has read and written, which shows that its task is complete.
 const END_MARK: &str = "gristmill:end:";
 
 /// Standard error of a command as it arrives. Lines for the framework are kept here, all others go line
 /// by line to the captured output of the worker's user code.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Talk {
-    prefix: String,
     cutter: LineCutter,
-    reported: Reported,
-    /// Bytes read and written, of a command that reports them at its end.
-    pub end: Option<(u64, u64)>,
+    pub reported: Reported,
 }
 
 impl Talk {
-    /// Creates it. Lines for the framework start with this prefix.
-    pub fn new(prefix: &str) -> Self {
-        let (cutter, reported) = (LineCutter::default(), Reported::default());
-        Self { prefix: prefix.to_owned(), cutter, reported, end: None }
-    }
-
     /// Handles bytes of standard error.
     pub fn take(&mut self, bytes: &[u8]) {
-        let Self { prefix, cutter, reported, end } = self;
-        let Ok(()) = cutter.push(bytes, |line| take_line(reported, line, prefix, end));
+        let Ok(()) = self.cutter.push(bytes, |line| self.reported.take(line));
         if LINE_BYTES_MAX < self.cutter.held() {
             self.end_line();
         }
@@ -60,45 +52,8 @@ impl Talk {
 
     /// Ends the last line, if it has no end.
     pub fn end_line(&mut self) {
-        let Self { prefix, cutter, reported, end } = self;
-        let Ok(()) = cutter.finish(|line| take_line(reported, line, prefix, end));
+        let Ok(()) = self.cutter.finish(|line| self.reported.take(line));
     }
-
-    /// Returns the last lines for users; see [`Reported::tail`].
-    pub fn tail(&self) -> impl Iterator<Item = &str> {
-        self.reported.tail()
-    }
-
-    /// Adds to the counters of the task; see [`Reported::count`].
-    pub fn count(&mut self, add: impl FnMut(&str, u64)) {
-        self.reported.count(add);
-    }
-}
-
-fn take_line(
-    reported: &mut Reported,
-    mut line: &[u8],
-    prefix: &str,
-    end: &mut Option<(u64, u64)>,
-) -> Result<(), Infallible> {
-    // It may follow text without a line end.
-    if let Some((at, counts)) = memchr::memmem::rfind(line, END_MARK.as_bytes())
-        .and_then(|at| Some((at, end_counts(&line[at + END_MARK.len()..])?)))
-    {
-        *end = Some(counts);
-        line = &line[..at];
-        if line.is_empty() {
-            return Ok(());
-        }
-    }
-    let said = match reported.take(line, prefix) {
-        TalkLine::Taken => return Ok(()),
-        TalkLine::Text(line) => [line, b"\n"].concat(),
-        TalkLine::Wrong(line) => [line, b" (not GROUP,NAME,NUMBER: ignored)\n"].concat(),
-    };
-    // If it cannot be written, there is no reader.
-    let _ = io::stderr().lock().write_all(&said);
-    Ok(())
 }
 
 fn end_counts(text: &[u8]) -> Option<(u64, u64)> {
@@ -108,50 +63,56 @@ fn end_counts(text: &[u8]) -> Option<(u64, u64)> {
 
 /// Reports of a command so far.
 #[derive(Debug, Default)]
-struct Reported {
+pub(super) struct Reported {
     counters: BTreeMap<(String, String), i64>,
     tail: VecDeque<String>,
-}
-
-/// Kind of a line of standard error.
-#[derive(Debug, PartialEq, Eq)]
-enum TalkLine<'a> {
-    /// Counter or status, which was handled.
-    Taken,
-    /// Line for the log, unchanged.
-    Text(&'a [u8]),
-    /// Invalid line for the framework: for the log, with a remark.
-    Wrong(&'a [u8]),
+    /// Bytes read and written, of a command that reports them at its end.
+    pub end: Option<(u64, u64)>,
 }
 
 impl Reported {
-    /// Handles one line, without its end.
-    pub fn take<'a>(&mut self, line: &'a [u8], prefix: &str) -> TalkLine<'a> {
-        let Some(rest) = line.strip_prefix(prefix.as_bytes()) else {
+    /// Handles one line, without its end. Lines that are not for the framework go to the log.
+    fn take(&mut self, mut line: &[u8]) -> Result<(), Infallible> {
+        // It may follow text without a line end.
+        if let Some((at, counts)) = memchr::memmem::rfind(line, END_MARK.as_bytes())
+            .and_then(|at| Some((at, end_counts(&line[at + END_MARK.len()..])?)))
+        {
+            self.end = Some(counts);
+            line = &line[..at];
+            if line.is_empty() {
+                return Ok(());
+            }
+        }
+        if let Some(remark) = self.remark(line) {
+            // If it cannot be written, there is no reader.
+            let _ = io::stderr().lock().write_all(&[line, remark, b"\n"].concat());
+        }
+        Ok(())
+    }
+
+    /// Counts a line for the framework, and keeps one for users. Returns the remark with which it goes to the
+    /// log; `None` if it does not.
+    fn remark(&mut self, line: &[u8]) -> Option<&'static [u8]> {
+        let Some(rest) = line.strip_prefix(PREFIX) else {
             self.keep(line);
-            return TalkLine::Text(line);
+            return Some(b"");
         };
         let text = String::from_utf8_lossy(rest);
         if text.starts_with("status:") {
-            return TalkLine::Taken;
+            return None;
         }
-        let counter = text.strip_prefix("counter:").and_then(|words| {
-            let words: Vec<&str> = words.split(',').collect();
-            let [group, name, amount] = words[..] else { return None };
-            Some((group.to_owned(), name.to_owned(), amount.trim().parse::<i64>().ok()?))
-        });
-        match counter {
-            Some((group, name, amount)) => {
-                let known = self.counters.len() < COUNTERS_MAX;
-                let key = (group, name);
-                if known || self.counters.contains_key(&key) {
-                    let sum = self.counters.entry(key).or_default();
-                    *sum = sum.saturating_add(amount);
-                }
-                TalkLine::Taken
-            }
-            None => TalkLine::Wrong(line),
+        let words: Vec<&str> = text.strip_prefix("counter:").unwrap_or_default().split(',').collect();
+        let (&[group, name, _], Some(Ok(amount))) =
+            (&words[..], words.last().map(|amount| amount.trim().parse::<i64>()))
+        else {
+            return Some(b" (not GROUP,NAME,NUMBER: ignored)");
+        };
+        let key = (group.to_owned(), name.to_owned());
+        if self.counters.len() < COUNTERS_MAX || self.counters.contains_key(&key) {
+            let sum = self.counters.entry(key).or_default();
+            *sum = sum.saturating_add(amount);
         }
+        None
     }
 
     fn keep(&mut self, line: &[u8]) {
@@ -203,24 +164,6 @@ pub fn counter_sums(counters: &BTreeMap<String, u64>) -> Vec<CounterSum> {
     sums.into_iter().map(|((group, name), sum)| (group.to_owned(), name.to_owned(), sum)).collect()
 }
 
-/// Counts by name: a map with a reduce, or a writer of a part.
-pub(super) trait CountsByName {
-    /// Adds to the counter of this name.
-    fn add(&mut self, name: &str, n: u64);
-}
-
-impl<K: Key, V: Value> CountsByName for Emitter<K, V> {
-    fn add(&mut self, name: &str, n: u64) {
-        self.count(name, n);
-    }
-}
-
-impl CountsByName for Output {
-    fn add(&mut self, name: &str, n: u64) {
-        self.count(name, n);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,10 +171,10 @@ mod tests {
     #[test]
     fn lines_for_the_framework_have_three_parts_and_a_whole_number() {
         let mut reported = Reported::default();
-        let mut take = |line: &str| match reported.take(line.as_bytes(), "reporter:") {
-            TalkLine::Taken => "taken",
-            TalkLine::Text(_) => "text",
-            TalkLine::Wrong(_) => "wrong",
+        let mut take = |line: &str| match reported.remark(line.as_bytes()) {
+            None => "taken",
+            Some(b"") => "text",
+            Some(_) => "wrong",
         };
         assert_eq!(take("reporter:counter:G,n,3"), "taken");
         assert_eq!(take("reporter:counter:G,n,-5"), "taken");
@@ -257,7 +200,7 @@ mod tests {
         let mut reported = Reported::default();
         for number in 0..TAIL_LINES_MAX * 2 {
             let line = format!("{number} {}", "x".repeat(TAIL_LINE_BYTES_MAX));
-            reported.take(line.as_bytes(), "reporter:");
+            reported.remark(line.as_bytes());
         }
         let tail: Vec<&str> = reported.tail().collect();
         assert_eq!(tail.len(), TAIL_BYTES_MAX / (TAIL_LINE_BYTES_MAX + LINE_END_BYTES));

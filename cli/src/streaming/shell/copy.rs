@@ -65,15 +65,7 @@ impl FsCall<'_> {
             return self.copy_tree(source, &place);
         }
         self.refuse_root(&from, source)?;
-        match fs::rename(source, &place) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.copy_tree(source, &place)?;
-                let is_directory = fs::symlink_metadata(source).is_ok_and(|found| found.is_dir());
-                let removed = if is_directory { fs::remove_dir_all(source) } else { fs::remove_file(source) };
-                Ok(in_hadoops_words(&from, removed)?)
-            }
-            moved => Ok(in_hadoops_words(target, moved)?),
-        }
+        Ok(in_hadoops_words(target, fs::rename(source, &place))?)
     }
 
     /// Copies a file, or a directory with all below it. Stops at the first error.
@@ -134,7 +126,6 @@ fn write_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> i
         return write(&mut stream);
     }
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => write(&mut File::options().write(true).open(path)?),
         _ => whole_file::replace(path, Promise::Plain, write),
     }

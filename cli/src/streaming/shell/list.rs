@@ -9,9 +9,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use walkdir::{DirEntry, WalkDir};
 
-/// Bytes of a block of Hadoop's file system.
-const BLOCK_BYTES: u64 = 128 << 20;
-
 /// Number and size of the entries of a tree.
 #[derive(Default)]
 struct Tally {
@@ -62,7 +59,7 @@ impl FsCall<'_> {
         stdout_line(&format!(
             "{kind}{}   {copies} {} supergroup {size:>10} {} {} {}",
             rights(found),
-            self.names.user(),
+            self.names.user,
             date(seconds),
             &clock(seconds)[..5],
             self.names.as_typed(typed, path)
@@ -101,45 +98,10 @@ impl FsCall<'_> {
         })
     }
 
-    /// `-stat [FORMAT] PATH…`.
-    pub(super) fn stat(&self) -> anyhow::Result<()> {
-        let (format, paths) = match &self.paths[..] {
-            [format, paths @ ..] if format.contains('%') => (*format, paths),
-            paths => ("%y", paths),
-        };
-        self.each(paths, |_, path| self.show_stat(path, format))
-    }
-
-    fn show_stat(&self, path: &Path, format: &str) -> anyhow::Result<()> {
-        let found = self.metadata(path)?;
-        let seconds = u64::try_from(found.mtime()).unwrap_or(0);
-        let (kind, size, block, copies) = match found.is_dir() {
-            true => ("directory", 0, 0, "0"),
-            false => ("regular file", found.len(), BLOCK_BYTES, "1"),
-        };
-        let mut text = String::new();
-        let mut letters = format.chars();
-        while let Some(letter) = letters.next() {
-            match (letter, letters.clone().next()) {
-                ('%', Some('a')) => text.push_str(&format!("{:o}", found.permissions().mode() & 0o777)),
-                ('%', Some('A')) => text.push_str(&rights(&found)),
-                ('%', Some('b')) => text.push_str(&size.to_string()),
-                ('%', Some('F')) => text.push_str(kind),
-                ('%', Some('g')) => text.push_str("supergroup"),
-                ('%', Some('n')) => text.push_str(&path.file_name().unwrap_or_default().to_string_lossy()),
-                ('%', Some('o')) => text.push_str(&block.to_string()),
-                ('%', Some('r')) => text.push_str(copies),
-                ('%', Some('u')) => text.push_str(self.names.user()),
-                ('%', Some('y')) => text.push_str(&format!("{} {}", date(seconds), clock(seconds))),
-                ('%', Some('Y')) => text.push_str(&format!("{seconds}000")),
-                _ => {
-                    text.push(letter);
-                    continue;
-                }
-            }
-            letters.next();
-        }
-        stdout_line(&text)
+    /// `-stat PATH…`: the time of the last change.
+    pub(super) fn stat(&self, path: &Path) -> anyhow::Result<()> {
+        let seconds = u64::try_from(self.metadata(path)?.mtime()).unwrap_or(0);
+        stdout_line(&format!("{} {}", date(seconds), clock(seconds)))
     }
 
     fn metadata(&self, path: &Path) -> Result<Metadata, FsError> {

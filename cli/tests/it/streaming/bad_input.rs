@@ -67,28 +67,18 @@ fn bytes_that_are_no_text_pass_through_names_lines_keys_and_talk() {
 }
 
 #[test]
-fn records_of_xml_may_lie_across_lines() {
+fn forms_of_pairs_and_records_that_are_no_lines_are_refused_with_what_to_use() {
     let sandbox = Sandbox::new();
-    sandbox.write("in", "<x><p>b\n2</p>\r\n<p>a</p> <p>no end\n");
-    let reader = [
-        "-inputreader",
-        "StreamXmlRecordReader,begin=<p>,end=</p>",
-        "-mapper",
-        "cat",
-        "-numReduceTasks",
-        "0",
-    ];
-    stream(&sandbox, &reader).expect_code(0);
-    // One map reads the file, whatever number was requested. The second line of a record is one of the
-    // mapper's.
-    assert_eq!(oracle::parts(&sandbox.path("out")), [&b"<p>b\t\n2</p>\t\n<p>a</p>\t\n"[..]]);
-    fs::remove_dir_all(sandbox.path("out")).unwrap();
+    sandbox.write("in", "a\n");
     for (words, said) in [
-        (["-inputreader", "Mine,begin=a,end=b"], "this reader is not supported"),
+        (["-inputreader", "StreamXmlRecordReader,begin=a,end=b"], "so that each record is a line"),
+        (["-io", "typedbytes"], "use the Python package"),
+        (["-reducer", "aggregate"], "`awk` sums values"),
         (["-mapper", "FieldSelectionMapReduce"], "`cut`"),
-        (["-mapdebug", "./look.sh"], "no command looks at failed attempts"),
+        (["-D", "gristmill.streaming.pairs=pairs"], "a mapper is missing"),
     ] {
-        let code = if words[0] == "-mapdebug" { 1 } else { 3 };
-        stream(&sandbox, &words).expect_code(code).expect_words(&[said]);
+        stream(&sandbox, &words).expect_code(3).expect_words(&[said]);
     }
+    let cut = ["-D", "gristmill.streaming.pairs=lines", "-mapper", "printf '\\0\\0\\0\\5abc'"];
+    stream(&sandbox, &cut).expect_code(1).expect_words(&["reported no end of its task"]);
 }

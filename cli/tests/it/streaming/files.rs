@@ -2,10 +2,10 @@
 //! what is refused.
 
 use super::hadoop::{call, well};
+use crate::support::Sandbox;
 use crate::support::sandbox::Finished;
-use crate::support::{Sandbox, say_skipped};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 fn run(sandbox: &Sandbox, words: &[&str]) -> String {
     well(sandbox, &[&["fs"], words].concat())
@@ -45,21 +45,6 @@ fn files_and_trees_are_copied_moved_and_merged() {
 }
 
 #[test]
-fn directory_moves_to_another_disk() {
-    let sandbox = Sandbox::new();
-    let disk = tempfile::tempdir_in("/dev/shm").ok();
-    let device = |path: &std::path::Path| fs::metadata(path).unwrap().dev();
-    let Some(disk) = disk.filter(|disk| device(disk.path()) != device(&sandbox.path(""))) else {
-        return say_skipped("moves to another disk", "/dev/shm is none");
-    };
-    sandbox.write("hdfs/d/in/x", "x");
-    symlink(disk.path(), sandbox.path("hdfs/disk")).unwrap();
-    run(&sandbox, &["-mv", "/d", "/disk"]);
-    assert_eq!(fs::read(disk.path().join("d/in/x")).unwrap(), b"x");
-    assert!(!sandbox.path("hdfs/d").exists());
-}
-
-#[test]
 fn rights_change_and_owners_stay() {
     let sandbox = Sandbox::new();
     let file = sandbox.write("hdfs/a/x", "x");
@@ -74,7 +59,7 @@ fn rights_change_and_owners_stay() {
     run(&sandbox, &["-chmod", "600", "/a/x"]);
     assert!(run(&sandbox, &["-ls", "/a/x"]).starts_with("-rw-------   1 me supergroup          1 "));
     run(&sandbox, &["-chown", "-R", "me:us", "/a"]);
-    assert_eq!(run(&sandbox, &["-stat", "%F %n %b %a %r", "/a/x"]), "regular file x 1 600 1\n");
+    ends(&sandbox, &["-stat", "%F", "/a/x"], 255, "stat: formats are not supported");
     for mode in ["9", "888", "go-w", "2755"] {
         ends(&sandbox, &["-chmod", mode, "/a"], 1, &format!("mode '{mode}' is not supported"));
     }
@@ -100,7 +85,7 @@ fn names_stand_for_what_they_match_and_new_names_for_themselves() {
         ends(&sandbox, words, 1, NOT_FOUND);
     }
     run(&sandbox, &["-rm", "-f", "/d/none*"]);
-    ends(&sandbox, &["-rm", "/d/[ä]*"], 1, "Illegal file pattern");
+    ends(&sandbox, &["-rm", "/d/[ä]*"], 1, NOT_FOUND);
     ends(&sandbox, &["-put", &new, "/none/"], 1, NOT_FOUND);
     ends(&sandbox, &["-put", "-f", &new, &new, "/d/ab"], 1, "Is not a directory");
     // The root is not a pattern, whatever its name.

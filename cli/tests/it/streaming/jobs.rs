@@ -9,7 +9,7 @@ use std::fs;
 fn number(sandbox: &Sandbox) -> Option<String> {
     let folder = sandbox.path("hdfs/tmp/hadoop-yarn/staging/me/.staging");
     let mut entries = fs::read_dir(folder).ok()?.flatten();
-    let entry = entries.find(|entry| entry.path().join("job.json").exists())?;
+    let entry = entries.find(|entry| entry.path().join("process").exists())?;
     entry.file_name().to_string_lossy().strip_prefix("job_").map(str::to_owned)
 }
 
