@@ -112,7 +112,7 @@ fn what_the_estimator_has_learned_can_be_put_back_and_nothing_else() {
     sandbox.gristmill(waiting).finish().expect_code(0);
     let (status, refused) = put(&memory(past));
     assert_eq!(status, 400);
-    assert!(refused.contains("1 job(s) have not ended"), "{refused}");
+    assert!(refused.contains("jobs that have not ended: 1"), "{refused}");
     sandbox.gristmill(["cancel", "job-1"]).finish().expect_code(0);
     standing.end();
 }

@@ -71,6 +71,7 @@ pub struct JobFailure {
 
 /// Sums over the successful attempts of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct JobTotals {
     /// Records read by maps.
     pub map_records_in: u64,
@@ -83,7 +84,6 @@ pub struct JobTotals {
     /// Bytes received over HTTP from another worker.
     pub shuffle_bytes: u64,
     /// Transfers of map outputs that arrived damaged and were repeated; the source held an intact copy.
-    #[serde(default)]
     pub transfers_damaged: u64,
     /// Segments gathered at the homes of their partitions, out of maps times reduces. The segments of a reduce that
     /// moved count again. Those gathered in addition for a speculative attempt do not count.
@@ -101,25 +101,19 @@ pub struct JobTotals {
     /// CPU time of slots in nanoseconds.
     pub cpu_ns: u64,
     /// Time for which attempts held slots, nanoseconds; suspended time is excluded.
-    #[serde(default)]
     pub slot_ns: u64,
     /// Part of that time in which slots were paced because they are slower than the machine, nanoseconds.
-    #[serde(default)]
     pub paced_ns: u64,
     /// Time for which attempts were suspended, nanoseconds.
-    #[serde(default)]
     pub suspended_ns: u64,
     /// Number of suspensions of attempts.
-    #[serde(default)]
     pub suspensions: u64,
     /// Largest resident memory of any worker process that took part, bytes; mapped input counts too.
     pub worker_memory_peak_bytes: u64,
     /// Memory that each worker may use for collecting, keeping and merging, bytes.
-    #[serde(default)]
     pub worker_memory_budget_bytes: u64,
     /// Maximum of the bytes that the outputs and gathered segments of any worker have used at once, as counted by its
     /// budget.
-    #[serde(default)]
     pub worker_kept_peak_bytes: u64,
     /// Splits read from a disk of the worker.
     pub splits_local: u32,
@@ -131,11 +125,11 @@ pub struct JobTotals {
 
 /// Number of attempts by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AttemptCounts {
     /// All launched attempts.
     pub launched: u32,
     /// Launched attempts of maps.
-    #[serde(default)]
     pub maps_launched: u32,
     /// Failed by user code (charged).
     pub failed_user: u32,
@@ -146,18 +140,14 @@ pub struct AttemptCounts {
     /// Cancelled.
     pub cancelled: u32,
     /// Map attempts queued on a worker, and preempted or lost with it before they started.
-    #[serde(default)]
     pub returned: u32,
     /// Maps run again because their output was lost.
     pub maps_rerun: u32,
     /// Speculative attempts launched.
-    #[serde(default)]
     pub backups: u32,
     /// Speculative attempts that succeeded before the first attempt of their task.
-    #[serde(default)]
     pub backups_won: u32,
     /// Time for which speculative attempts held slots, nanoseconds; those that still hold one are excluded.
-    #[serde(default)]
     pub backup_slot_ns: u64,
 }
 

@@ -222,15 +222,9 @@ impl WorkerSlot {
     async fn report(&self, end: &WorkerEnded) {
         let path = format!("{ROOT}/workers/ended");
         let Ok(body) = serde_json::to_vec(end) else { return };
-        let mut request = hyper::Request::new(full(body));
-        *request.method_mut() = Method::POST;
-        let json = hyper::header::HeaderValue::from_static("application/json");
-        request.headers_mut().insert(hyper::header::CONTENT_TYPE, json);
-        if let Ok(uri) = path.parse() {
-            *request.uri_mut() = uri;
-        }
+        let (master, token) = (&self.join.endpoint, &self.join.token);
         // The master notices the loss anyway; only its cause would be missing.
-        if let Err(error) = self.pool.send(&self.join.endpoint, Some(&self.join.token), request).await {
+        if let Err(error) = self.pool.request(master, Some(token), Method::POST, &path, full(body)).await {
             tracing::debug!(%error, "the end of a worker could not be reported");
         }
     }

@@ -166,10 +166,7 @@ impl Register {
     pub(crate) fn next_worker(&mut self) -> WorkerId {
         if self.workers_reserved <= self.next_worker {
             let below = self.next_worker.saturating_add(BLOCK);
-            let result = line(&RegisterNote::Workers(below)).and_then(|line| {
-                self.append(&line)?;
-                self.sync()
-            });
+            let result = self.append_synced(&RegisterNote::Workers(below));
             if result.is_ok() {
                 self.workers_reserved = below;
             }
@@ -223,19 +220,17 @@ impl Register {
     }
 
     /// Enters that a job has arrived.
-    pub(crate) fn job_arrived(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
-        if self.file.is_some()
-            && let Some(status) = status()
-        {
+    pub(crate) fn job_arrived(&mut self, status: impl FnOnce() -> JobStatus) {
+        if self.file.is_some() {
+            let status = status();
             self.note(status.job, &RegisterNote::Came(&status));
         }
     }
 
     /// Enters that a job has ended.
-    pub(crate) fn ended(&mut self, status: impl FnOnce() -> Option<JobStatus>) {
-        if self.file.is_some()
-            && let Some(status) = status()
-        {
+    pub(crate) fn ended(&mut self, status: impl FnOnce() -> JobStatus) {
+        if self.file.is_some() {
+            let status = status();
             self.note(status.job, &RegisterNote::Ended(&status));
         }
     }
@@ -294,7 +289,8 @@ impl Register {
         Ok(())
     }
 
-    fn sync(&self) -> io::Result<()> {
+    fn append_synced(&mut self, note: &RegisterNote<'_>) -> io::Result<()> {
+        self.append(&line(note)?)?;
         self.file.as_ref().map_or(Ok(()), |(_, file)| file.sync_data())
     }
 
@@ -305,10 +301,7 @@ impl Register {
         let before = std::mem::replace(&mut self.reserved, below);
         let result = match self.written {
             0 => self.rewrite(),
-            _ => line(&RegisterNote::Reserved(below)).and_then(|line| {
-                self.append(&line)?;
-                self.sync()
-            }),
+            _ => self.append_synced(&RegisterNote::Reserved(below)),
         };
         if result.is_err() {
             self.reserved = before;
@@ -421,9 +414,9 @@ mod tests {
         let mut register = Register::open(&path, 10).unwrap();
         let [first, second, third] = [(); 3].map(|()| register.next_job().unwrap());
         for job in [first, second, third] {
-            register.job_arrived(|| Some(status(job, JobState::Waiting)));
+            register.job_arrived(|| status(job, JobState::Waiting));
         }
-        register.ended(|| Some(status(second, JobState::Succeeded)));
+        register.ended(|| status(second, JobState::Succeeded));
         register.forget(third);
         // A line cut off by a power failure.
         let mut file = File::options().append(true).open(&path).unwrap();
@@ -447,7 +440,7 @@ mod tests {
         let path = folder.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
         let job = register.next_job().unwrap();
-        register.ended(|| Some(status(job, JobState::Publishing)));
+        register.ended(|| status(job, JobState::Publishing));
         let again = Register::open(&path, 10).unwrap();
         assert_eq!(again.past(job).unwrap().state, JobState::Failed);
     }
@@ -458,7 +451,7 @@ mod tests {
         let path = folder.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
         let job = register.next_job().unwrap();
-        register.ended(|| Some(status(job, JobState::Succeeded)));
+        register.ended(|| status(job, JobState::Succeeded));
         let written = fs::read(&path).unwrap();
         for bit in 0..8 * written.len() {
             let mut damaged = written.clone();
@@ -499,8 +492,8 @@ mod tests {
         let mut longest = 0;
         for _ in 0..100 {
             let job = register.next_job().unwrap();
-            register.job_arrived(|| Some(status(job, JobState::Waiting)));
-            register.ended(|| Some(status(job, JobState::Succeeded)));
+            register.job_arrived(|| status(job, JobState::Waiting));
+            register.ended(|| status(job, JobState::Succeeded));
             if let Some(old) = job.0.checked_sub(5) {
                 register.forget(JobId(old));
             }

@@ -136,7 +136,7 @@ impl Jobs {
         } else {
             self.alone = Some(id);
         }
-        self.register.job_arrived(|| Some(entry.status(now, id, StatusContext::default())));
+        self.register.job_arrived(|| entry.status(now, id, StatusContext::default()));
         self.entries.insert(id, entry);
         self.forget_old();
     }
@@ -161,8 +161,8 @@ impl Jobs {
             let status = job.status(now, *id, StatusContext::default());
             job.ended_before = status.state.ended();
             match job.ended_before {
-                true => self.register.ended(|| Some(status)),
-                false => self.register.job_arrived(|| Some(status)),
+                true => self.register.ended(|| status),
+                false => self.register.job_arrived(|| status),
             }
         }
     }
@@ -493,7 +493,7 @@ impl Jobs {
         job.end_is_kept_back = kept_back;
         job.followers.notified.set(notified);
         self.archived.extend(kept);
-        self.register.ended(|| Some(status));
+        self.register.ended(|| status);
     }
 
     /// Reports ends that are written down now.

@@ -57,7 +57,7 @@ fn first_line_of_the_feed_has_the_jobs_of_earlier_masters() {
     let path = folder.path().join("jobs");
     let mut register = Register::open(&path, 10).unwrap();
     let job = register.next_job().unwrap();
-    register.ended(|| Some(status_of(job)));
+    register.ended(|| status_of(job));
     let mut scene = Scene::new(&[]);
     scene.state.jobs.register = Register::open(&path, 10).unwrap();
     let mut cursor = FeedCursor::default();
