@@ -2,8 +2,7 @@
 # with these variables in front of it, and the flags of the workers as positional parameters (`set -- FLAG...`):
 #   verb     start or end
 #   folder   directory of these workers, below the home directory; it exists
-#   program  path of gristmill on the host
-#   sum      its SHA-256 if it was just sent, else empty
+#   program  path of gristmill on the host; empty if it was sent into the directory
 #   join     the line with which workers join; it is in no command line, environment or file
 set -eu
 umask 077
@@ -50,8 +49,8 @@ ends_within() {
 }
 
 start_workers() {
-    if [ -n "$sum" ]; then
-        echo "$sum  $program" | sha256sum -c > /dev/null || fail "the program arrived damaged"
+    if [ -z "$program" ]; then
+        program=$folder/gristmill
         chmod 700 "$program"
     fi
     [ -x "$program" ] || fail "$program does not exist; without --program it is sent"

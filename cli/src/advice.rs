@@ -24,25 +24,11 @@ const STRAGGLER_INPUT_MAX: f64 = 1.5;
 /// Smallest number of tasks for a median.
 const MEDIAN_OF_MIN: usize = 4;
 
-/// Number of maps from which on they are too many if they are this short on average.
-const SHORT_MAPS_MIN: u32 = 100;
-const SHORT_MAP: Span = Span::milliseconds(20);
-
 /// Bytes of input below which the number of splits does not matter.
 const SPLIT_BYTES_MIN: u64 = 16 << 20;
 
 /// Smallest number of spilled bytes that is reported.
 const SPILLED_MIN: u64 = 1 << 20;
-
-/// Share of the flow time from which on a job is bound by its shuffle.
-const SHUFFLE_BOUND_MIN: f64 = 0.3;
-
-/// Share of held slots below which slots were unused.
-const USED_MAX: f64 = 0.5;
-
-/// Share of pairs above which a combiner merges too few.
-const COMBINED_MAX: f64 = 0.9;
-const COMBINED_PAIRS_MIN: u64 = 10_000;
 
 /// Returns the advice on a job, the most important first.
 pub fn advice(trace: &JobTrace) -> Vec<String> {
@@ -55,11 +41,7 @@ pub fn advice(trace: &JobTrace) -> Vec<String> {
         straggler(trace, TaskKind::Map),
         straggler(trace, TaskKind::Reduce),
         few_splits(trace),
-        many_splits(trace),
         spills(trace),
-        combiner(trace),
-        bound(trace),
-        unused(trace),
     ];
     single.into_iter().flatten().collect()
 }
@@ -152,24 +134,6 @@ fn few_splits(trace: &JobTrace) -> Option<String> {
     })
 }
 
-fn many_splits(trace: &JobTrace) -> Option<String> {
-    let status = &trace.status;
-    let maps = winners(trace, TaskKind::Map);
-    let worked: Vec<u64> = maps.values().filter_map(|record| worked_ns(record)).collect();
-    let mean = worked.iter().sum::<u64>() / (worked.len() as u64).max(1);
-    // Without input there are no splits that could be larger.
-    (0 < status.input_bytes && SHORT_MAPS_MIN <= status.maps.total && worked.len() == maps.len() && !maps.is_empty() && mean < SHORT_MAP.0).then(
-        || {
-            format!(
-                "{} maps took {} each on average, much of it for their start: larger splits (--split-size) make \
-                 fewer of them",
-                status.maps.total,
-                Span(mean)
-            )
-        },
-    )
-}
-
 fn spills(trace: &JobTrace) -> Option<String> {
     let totals = &trace.status.totals;
     (0 < totals.spills && SPILLED_MIN <= totals.spilled_bytes).then(|| {
@@ -178,59 +142,6 @@ fn spills(trace: &JobTrace) -> Option<String> {
             counted(totals.spills, "run", "runs"),
             Bytes(totals.spilled_bytes),
             Bytes(totals.worker_memory_budget_bytes)
-        )
-    })
-}
-
-fn combiner(trace: &JobTrace) -> Option<String> {
-    let totals = &trace.status.totals;
-    let (emitted, left) = (totals.map_records_out, totals.reduce_records_in);
-    // Where pairs were merged there is a combiner, whatever the trace says.
-    let combines = trace.combines.unwrap_or(left < emitted) && left <= emitted;
-    let hardly = COMBINED_PAIRS_MIN <= emitted && COMBINED_MAX < left as f64 / emitted as f64;
-    (0 < trace.status.reduces.total && combines && hardly).then(|| {
-        let left = match left == emitted {
-            true => format!("merged none of {emitted} pairs"),
-            false => format!("left {left} of {emitted} pairs ({:.0} %)", 100.0 * left as f64 / emitted as f64),
-        };
-        format!(
-            "the combiner {left}: keys hardly repeat within a split, so it costs more than it saves; leave it out, or give it \
-             more to merge with larger splits"
-        )
-    })
-}
-
-fn bound(trace: &JobTrace) -> Option<String> {
-    let status = &trace.status;
-    let (started, maps_done, ended) = (status.started_ns?, status.maps_done_ns?, status.ended_ns?);
-    let flow = ended.checked_sub(started).filter(|flow| 0 < *flow)? as f64;
-    let share = |ns: u64| ns as f64 / flow;
-    let rest = status.shuffle_done_ns.map_or(0, |done| done.saturating_sub(maps_done));
-    (status.reduces.total > 0 && share(rest) >= SHUFFLE_BOUND_MIN).then(|| {
-        format!(
-            "for {} after the last map, {:.0} % of its time, the job waited for the shuffle, {} over HTTP: a combiner or \
-             smaller values send less, a faster network or more workers send it sooner",
-            Span(rest),
-            100.0 * share(rest),
-            Bytes(status.totals.shuffle_bytes)
-        )
-    })
-}
-
-fn unused(trace: &JobTrace) -> Option<String> {
-    let status = &trace.status;
-    let life = status.ended_ns?.checked_sub(status.started_ns?).filter(|life| 0 < *life)?;
-    let all = life as f64 * f64::from(status.slots);
-    let held = status.totals.slot_ns as f64 / all;
-    // If other jobs could hold the slots too, or slots run one kind of task, the cause of idle slots is
-    // unknown.
-    (trace.had_all_slots && 1 < status.slots && 0 < status.totals.slot_ns && held < USED_MAX).then(|| {
-        format!(
-            "of {} slots {:.1} were held on average ({:.0} %): there were too few tasks at a time, or tasks that the others \
-             had to wait for",
-            status.slots,
-            held * f64::from(status.slots),
-            100.0 * held
         )
     })
 }
@@ -349,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_splits_is_told_where_slots_stay_empty_or_maps_are_tiny() {
+    fn number_of_splits_is_told_where_slots_stay_empty() {
         let few = |bytes: u64| {
             move |trace: &mut Value| {
                 trace["status"]["maps"]["total"] = json!(3);
@@ -369,20 +280,6 @@ mod tests {
             trace["cuttable_bytes"] = json!(null);
         };
         assert_eq!(advice_with(unknown), [""; 0], "an older master did not tell");
-        let short = |maps: u32, ms: u64| {
-            move |trace: &mut Value| {
-                trace["status"]["maps"]["total"] = json!(maps);
-                for attempt in trace["attempts"].as_array_mut().unwrap().iter_mut().take(8) {
-                    attempt["ended_ns"] = json!(SECOND + ms * 1_000_000);
-                }
-            }
-        };
-        check("500 maps took 5.0 ms each", short(500, 5), short(500, 25));
-        let made_up = |trace: &mut Value| {
-            short(500, 5)(trace);
-            trace["status"]["input_bytes"] = json!(0);
-        };
-        assert_eq!(advice_with(made_up), [""; 0], "maps that make their own records have no splits");
     }
 
     #[test]
@@ -394,50 +291,5 @@ mod tests {
             }
         };
         check("3 runs went to disk, 64.0 MiB in all", spilled(64 * MIB), spilled(100));
-    }
-
-    #[test]
-    fn combiner_that_leaves_nearly_all_pairs_is_told_and_no_combiner_is_none() {
-        let left = |pairs: u64, combines: Value| {
-            move |trace: &mut Value| {
-                trace["status"]["totals"]["reduce_records_in"] = json!(pairs);
-                trace["combines"] = combines;
-            }
-        };
-        let yes = || json!(true);
-        check("left 950000 of 1000000 pairs (95 %)", left(950_000, yes()), left(500_000, yes()));
-        check("merged none of 1000000 pairs", left(1_000_000, yes()), left(1_000_000, json!(false)));
-        // An older master did not record it; where pairs were merged there is a combiner.
-        check("950000 of 1000000 pairs", left(950_000, json!(null)), left(1_000_000, json!(null)));
-    }
-
-    #[test]
-    fn what_a_job_is_bound_by_is_told_with_its_share() {
-        let waits = |until: u64| move |trace: &mut Value| trace["status"]["shuffle_done_ns"] = json!(until);
-        let early = |trace: &mut Value| trace["status"]["maps_done_ns"] = json!(6 * SECOND);
-        check(
-            "for 4.00 s after the last map, 40 % of its time",
-            |trace| {
-                early(trace);
-                waits(10 * SECOND)(trace);
-            },
-            |trace| {
-                early(trace);
-                waits(7 * SECOND)(trace);
-            },
-        );
-    }
-
-    #[test]
-    fn slots_that_nobody_held_are_told_in_the_mean() {
-        let held = |seconds: u64| {
-            move |trace: &mut Value| trace["status"]["totals"]["slot_ns"] = json!(seconds * SECOND)
-        };
-        check("of 4 slots 1.2 were held on average (30 %)", held(12), held(24));
-        let beside_others = |trace: &mut Value| {
-            held(12)(trace);
-            trace["had_all_slots"] = json!(false);
-        };
-        assert_eq!(advice_with(beside_others), [""; 0], "others may have held them");
     }
 }

@@ -7,8 +7,6 @@ use crate::papers::{paper, verify};
 use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
 use crate::terminal::{self, StdoutClosed};
-#[cfg(feature = "top")]
-use crate::top;
 use crate::{
     compare, doctor, explain, history, init, order, page, places, policy, processes, query, queues, replay,
     run, sim, streaming, token, tools,
@@ -73,8 +71,6 @@ enum Job {
     Wait(query::WaitCommand),
     /// Stop a job
     Cancel(query::CancelCommand),
-    /// List ended jobs, newest first, including those of earlier masters
-    History(history::HistoryCommand),
 }
 
 /// Commands about a cluster.
@@ -101,9 +97,6 @@ enum Cluster {
     Doctor(Box<doctor::DoctorCommand>),
     /// Print a link to the live page of a running master
     Page(page::PageCommand),
-    /// Show the cluster in a terminal as it changes: workers, jobs, slots
-    #[cfg(feature = "top")]
-    Top(top::TopCommand),
 }
 
 /// Commands about schedulers, besides `compare`.
@@ -124,8 +117,6 @@ enum Lab {
     Place(queues::PlaceCommand),
     /// Choose how many workers of which kind to buy
     Size(queues::SizeCommand),
-    /// Fit a distribution to measured task times
-    Fit(queues::FitCommand),
     /// Compute worked cases and compare
     Verify(verify::VerifyCommand),
 }
@@ -228,6 +219,14 @@ fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
+/// Commands of earlier versions, and what to use instead.
+const REMOVED: [(&str, &str); 4] = [
+    ("as-streaming", "run the job here with `gristmill run`"),
+    ("fit", "`gristmill lab paper stragglers` fits distributions to task times"),
+    ("history", "use `gristmill job list --ended`"),
+    ("top", "use `gristmill cluster page`, or `watch gristmill cluster status` in a terminal"),
+];
+
 /// Returns a hint about a word that is not a command: the name of a job, or nearly one, or a command of an
 /// earlier version.
 fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
@@ -239,8 +238,9 @@ fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
                 .to_owned(),
         );
     }
-    if typed == "as-streaming" {
-        return Some("`as-streaming` was removed: run the job here with `gristmill run`".to_owned());
+    let removed = REMOVED.iter().find(|(name, _)| name == typed);
+    if let Some((name, instead)) = removed {
+        return Some(format!("`{name}` was removed: {instead}"));
     }
     if registry.find_job(typed).is_some() || registry.find_rounds(typed).is_some() {
         return Some(format!("`{typed}` is a job: gristmill run {typed}"));
@@ -386,7 +386,6 @@ fn call_job(settings: &Settings, job: Job) -> anyhow::Result<u8> {
         Job::Report(flags) => history::write_report(settings, &flags),
         Job::Wait(flags) => query::wait(settings, &flags),
         Job::Cancel(flags) => query::cancel(settings, &flags),
-        Job::History(flags) => history::history(settings, &flags),
     }
 }
 
@@ -410,8 +409,6 @@ fn call_cluster(
         Cluster::Drain(flags) => query::drain(settings, &flags),
         Cluster::Doctor(flags) => doctor::doctor(settings, &flags),
         Cluster::Page(flags) => page::page(settings, &flags),
-        #[cfg(feature = "top")]
-        Cluster::Top(flags) => top::top(settings, &flags),
     }
 }
 
@@ -424,7 +421,6 @@ fn call_lab(registry: &Registry, lab: Lab) -> anyhow::Result<u8> {
         Lab::Order(flags) => order::run(&flags),
         Lab::Place(flags) => queues::run_place(&flags),
         Lab::Size(flags) => queues::run_size(&flags),
-        Lab::Fit(flags) => queues::run_fit(&flags),
         Lab::Verify(flags) => verify::verify(&flags),
     }
 }

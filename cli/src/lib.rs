@@ -257,8 +257,6 @@ mod terminal;
 mod text_table;
 mod token;
 mod tools;
-#[cfg(feature = "top")]
-mod top;
 mod trace;
 mod trusted;
 mod usage;

@@ -1,19 +1,15 @@
 //! `page` and `run --show`: a link that opens the live page of a running master in a browser.
 
 use crate::flags::MasterFlags;
-use crate::private_file;
 use crate::settings::Settings;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::api::Role;
 use gristmill_runtime::client::Client;
-use gristmill_runtime::cluster::start_opener;
 use gristmill_runtime::exit;
 use gristmill_worker::http::Endpoint;
-use std::io::IsTerminal;
 use std::net::IpAddr;
-use std::path::Path;
 use tokio::sync::{oneshot, watch};
 
 /// Print a link to the live page of a running master
@@ -62,36 +58,6 @@ pub fn link(endpoint: &Endpoint, code: &str) -> String {
     let host = &endpoint.host;
     let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     format!("{scheme}://{host}:{}/#enter={code}", endpoint.port)
-}
-
-/// The page of a run.
-pub struct LivePage<'a> {
-    pub link: String,
-    /// Private directory through which a browser opens the page; `None` if none is to be opened.
-    pub folder: Option<&'a Path>,
-}
-
-impl LivePage<'_> {
-    /// Prints the link, and opens it if the user has a browser.
-    pub fn show(&self) {
-        say!("live page: {}", self.link);
-        let has_screen = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let opener = match cfg!(target_os = "macos") {
-            true => "open",
-            false if has_screen("DISPLAY") || has_screen("WAYLAND_DISPLAY") => "xdg-open",
-            false => return,
-        };
-        let Some(folder) = self.folder.filter(|_| std::io::stdout().is_terminal()) else { return };
-        // Other users of this machine may see the arguments of a process, and so the code in the link, but
-        // not this file.
-        let path = folder.join("live-page.html");
-        let text = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={}\">", self.link);
-        let written = private_file::write_asked("the page", &path, true, text.as_bytes());
-        let opened = written.and_then(|()| Ok(start_opener(opener, &path)?));
-        if opened.is_err() {
-            say!("could not open a browser with {opener}: open the link yourself");
-        }
-    }
 }
 
 /// Waits for a line or the end of standard input, or for an interruption.

@@ -5,7 +5,7 @@ use crate::flags::MasterFlags;
 use crate::policy::deciders;
 use crate::settings::Settings;
 use crate::summary;
-use crate::terminal::{stderr_text, stdout_json, stdout_line, stdout_raw, stdout_result};
+use crate::terminal::{complain, stderr_text, stdout_json, stdout_line, stdout_raw, stdout_result};
 use crate::text_table::table;
 use clap::Args;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry, WorkerStatus};
@@ -15,6 +15,7 @@ use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::{JobId, ParseIdError, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::sanitize;
 
 /// Show the master and its workers, or one job
 #[derive(Args)]
@@ -45,6 +46,9 @@ pub struct ShowCommand {
 /// List jobs
 #[derive(Args)]
 pub struct JobsCommand {
+    /// List ended jobs, newest first, including those of earlier masters
+    #[arg(long)]
+    ended: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -129,7 +133,7 @@ pub fn show(settings: &Settings, flags: &ShowCommand) -> anyhow::Result<u8> {
 
 fn show_job(client: &Client, job: JobId, json: bool) -> anyhow::Result<u8> {
     let status = client.status(job)?;
-    stdout_result(json, || &status, || summary::text(&status, Some(&status.output.to_string()), None))
+    stdout_result(json, || &status, || summary::text(&status, Some(&status.output.to_string())))
 }
 
 /// `gristmill cluster status`.
@@ -189,11 +193,30 @@ fn slots(counts: SlotCounts) -> String {
 
 /// `gristmill job list`.
 pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
-    let jobs = client(&flags.master, settings)?.jobs()?;
-    if flags.json {
-        stdout_json(&jobs)?;
-        return Ok(exit::OK);
+    let client = client(&flags.master, settings)?;
+    let (mut jobs, mut gap) = (client.jobs()?, None);
+    if flags.ended {
+        jobs.retain(|job| job.state.ended());
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.job));
+        gap = client.master()?.register_gap;
     }
+    match (flags.json, &gap) {
+        (true, _) => stdout_json(&jobs)?,
+        // Not an empty list, as if no job had ever run.
+        (false, Some(_)) if jobs.is_empty() => {}
+        (false, _) => stdout_line(&listed(&jobs))?,
+    }
+    let Some(gap) = gap else { return Ok(exit::OK) };
+    let (kind, code) = if jobs.is_empty() { ("error", exit::ENVIRONMENT) } else { ("warning", exit::OK) };
+    complain(kind, &sanitize::message(&format!("could not list all ended jobs: {gap}")));
+    say!(
+        "  hint: restore a copy of it while no master runs, if you have one; ended jobs are kept in the directory \
+         ended-jobs next to it"
+    );
+    Ok(code)
+}
+
+fn listed(jobs: &[JobStatus]) -> String {
     let rows = jobs.iter().map(|job| {
         [
             job.job.to_string(),
@@ -211,6 +234,7 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
             job.submitted_at.clone().unwrap_or_else(|| "-".to_owned()),
             job.started_at.clone().unwrap_or_else(|| "-".to_owned()),
             job.ended_at.clone().unwrap_or_else(|| "-".to_owned()),
+            job.output.to_string(),
         ]
     });
     let header = [
@@ -229,13 +253,13 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
         "SUBMITTED",
         "STARTED",
         "ENDED",
+        "OUTPUT",
     ];
-    stdout_line(&table(&header, rows))?;
-    Ok(exit::OK)
+    table(&header, rows)
 }
 
 /// Token that submitted a job.
-pub fn owner(job: &JobStatus) -> String {
+fn owner(job: &JobStatus) -> String {
     job.owner.clone().unwrap_or_else(|| "-".to_owned())
 }
 
@@ -262,7 +286,7 @@ pub fn wait(settings: &Settings, flags: &WaitCommand) -> anyhow::Result<u8> {
     progress.clear();
     let printed = if flags.json { stdout_json(&status) } else { Ok(()) };
     if !flags.quiet {
-        stderr_text(&summary::text(&status, Some(&status.output.to_string()), None));
+        stderr_text(&summary::text(&status, Some(&status.output.to_string())));
     }
     match status.state {
         JobState::Succeeded => printed.map(|()| exit::OK),
@@ -317,7 +341,7 @@ pub fn logs(settings: &Settings, flags: &LogsCommand) -> anyhow::Result<u8> {
             stdout_raw(&entry.text)?;
         } else {
             for line in entry.text.lines() {
-                stdout_line(&gristmill_worker::sanitize::message(line))?;
+                stdout_line(&sanitize::message(line))?;
             }
         }
         if 0 < entry.omitted_bytes {

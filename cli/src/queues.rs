@@ -1,7 +1,7 @@
-//! `place`, `size`, `fit`: workers as queues. They split arriving tasks over workers, choose how many workers
-//! to buy, and fit distributions to task times.
+//! `place` and `size`: workers as queues. They split arriving tasks over workers, and choose how many workers
+//! to buy.
 
-use crate::files::{InputFileError, read_text};
+use crate::files::InputFileError;
 use crate::flags::above_zero;
 use crate::number_table::NumberTable;
 use crate::terminal::stdout_result;
@@ -10,11 +10,8 @@ use crate::usage::usage;
 use clap::Args;
 use gristmill_lab::report::number::number;
 use gristmill_runtime::plural::counted;
-use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::placement::{PlaceError, Placed, place};
-use gristmill_scheduler::queueing::sizing::{
-    ClusterSize, Law, Spend, WorkerMix, WorkerPrice, best_count, best_mix,
-};
+use gristmill_scheduler::queueing::sizing::{Spend, WorkerMix, WorkerPrice, best_mix};
 use gristmill_scheduler::queueing::{QueueError, Server, WORKERS_MAX};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -49,8 +46,7 @@ pub struct PlaceCommand {
 
 /// Choose how many workers of which kind to buy
 ///
-/// Prints the mix with the smallest mean sojourn time within the budget, and the best number of each kind
-/// alone.
+/// Prints the mix with the smallest mean sojourn time within the budget.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -69,24 +65,6 @@ pub struct SizeCommand {
     /// Spend exactly the budget
     #[arg(long)]
     exactly: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Fit a distribution to measured task times
-///
-/// Prints the delayed tailed distribution (DTD) with the maximum likelihood, and its mean squared error
-/// against the measured distribution. `T` is the minimum time, `a` the weight of the exponential tail and `b`
-/// of the Pareto tail.
-#[derive(Args)]
-#[command(after_help = "\
-Example:
-  seq 1 100 | gristmill lab fit -")]
-pub struct FitCommand {
-    /// Times in seconds, separated by spaces, commas or line breaks; `-` for standard input
-    #[arg(value_name = "FILE")]
-    times: PathBuf,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -184,37 +162,18 @@ pub fn run_size(flags: &SizeCommand) -> anyhow::Result<u8> {
     let refuse = |error: QueueError| InputFileError::new(&flags.menu, error);
     let spend = if flags.exactly { Spend::Exactly } else { Spend::AtMost };
     let mix = best_mix(&menu, flags.rate, flags.budget, spend).map_err(refuse)?;
-    let mut alone = Vec::new();
-    for offer in &menu {
-        // As many as the budget buys, up to the maximum.
-        let most = (flags.budget / offer.price).min(f64::from(COUNT_MAX)) as u32;
-        alone.push(match most {
-            0 => None,
-            most => best_count(offer.mu, flags.rate, Law::Lemma10, 1..=most).map_err(refuse)?,
-        });
-    }
     let Some(mix) = mix else {
         let words = format!("no mix that {} buys carries {} tasks per second", flags.budget, flags.rate);
         return Err(InputFileError::new(&flags.menu, words).into());
     };
-    stdout_result(flags.json, || size_json(&menu, &mix, &alone), || size_text(&menu, &mix, &alone))
+    stdout_result(flags.json, || size_json(&menu, &mix), || size_text(&menu, &mix))
 }
 
-/// Maximum number of workers of one kind.
-const COUNT_MAX: u32 = 100_000;
-
-fn size_text(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>]) -> String {
-    let rows = menu.iter().zip(&mix.counts).zip(alone).map(|((offer, count), alone)| {
-        let size = |text: fn(&ClusterSize) -> String| alone.as_ref().map_or("none".to_owned(), text);
-        vec![
-            number(offer.mu),
-            number(offer.price),
-            count.to_string(),
-            size(|size| size.count.to_string()),
-            size(|size| number(size.mean)),
-        ]
-    });
-    let mut text = aligned(&["MU, 1/s", "PRICE", "IN THE MIX", "BEST ALONE", "TIME ALONE, s"], rows);
+fn size_text(menu: &[WorkerPrice], mix: &WorkerMix) -> String {
+    let row =
+        |(offer, count): (&WorkerPrice, &u32)| vec![number(offer.mu), number(offer.price), count.to_string()];
+    let rows = menu.iter().zip(&mix.counts).map(row);
+    let mut text = aligned(&["MU, 1/s", "PRICE", "IN THE MIX"], rows);
     let count: u32 = mix.counts.iter().sum();
     text.push_str(&format!(
         "\nbest mix: {} for {}, mean sojourn time {} s\n",
@@ -225,60 +184,9 @@ fn size_text(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>
     text
 }
 
-fn size_json(menu: &[WorkerPrice], mix: &WorkerMix, alone: &[Option<ClusterSize>]) -> Value {
-    let kinds: Vec<Value> = menu
-        .iter()
-        .zip(&mix.counts)
-        .zip(alone)
-        .map(|((offer, count), alone)| {
-            let alone = alone.map(|size| json!({"count": size.count, "mean_sojourn_time": size.mean}));
-            json!({"mu": offer.mu, "price": offer.price, "count": count, "best_alone": alone})
-        })
-        .collect();
+fn size_json(menu: &[WorkerPrice], mix: &WorkerMix) -> Value {
+    let kind =
+        |(offer, count): (&WorkerPrice, &u32)| json!({"mu": offer.mu, "price": offer.price, "count": count});
+    let kinds: Vec<Value> = menu.iter().zip(&mix.counts).map(kind).collect();
     json!({"kinds": kinds, "cost": mix.cost, "mean_sojourn_time": mix.mean})
-}
-
-/// `gristmill lab fit`.
-pub fn run_fit(flags: &FitCommand) -> anyhow::Result<u8> {
-    let text = read_text(&flags.times)?;
-    let mut times = Vec::new();
-    for (line, text) in (1..).zip(text.lines()).filter(|(_, text): &(i32, &str)| !text.starts_with('#')) {
-        for word in text.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty()) {
-            match word.parse::<f64>().ok().filter(|time| time.is_finite() && 0.0 <= *time) {
-                Some(time) => times.push(time),
-                None => {
-                    let words = format!("line {line}: `{word}` is not a finite time of at least 0 s");
-                    return Err(InputFileError::new(&flags.times, words).into());
-                }
-            }
-        }
-    }
-    let found = fit(&times).map_err(|error| InputFileError::new(&flags.times, error))?;
-    stdout_result(flags.json, || fit_json(&found), || fit_text(&found))
-}
-
-fn fit_text(found: &Fit) -> String {
-    let dtd = found.dtd;
-    let rows = [
-        ("T, s", dtd.offset),
-        ("a, 1/s", dtd.a),
-        ("b", dtd.b),
-        ("mean, s", dtd.mean()),
-        ("log likelihood", found.log_likelihood),
-        ("mean squared error", found.mean_squared_error),
-        ("times", found.count as f64),
-    ];
-    aligned(&["DTD", ""], rows.map(|(name, value)| vec![name.to_owned(), number(value)]))
-}
-
-fn fit_json(found: &Fit) -> Value {
-    json!({
-        "T": found.dtd.offset,
-        "a": found.dtd.a,
-        "b": found.dtd.b,
-        "mean": finite(found.dtd.mean()),
-        "log_likelihood": found.log_likelihood,
-        "mean_squared_error": found.mean_squared_error,
-        "times": found.count,
-    })
 }

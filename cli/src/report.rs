@@ -29,17 +29,14 @@ pub fn html(trace: &JobTrace) -> String {
             vec![Block::Table(table)],
         ));
     }
-    sections.extend(
-        [path_section(trace), slots_section(trace), reduces_section(trace), attempts_section(trace)]
-            .into_iter()
-            .flatten(),
-    );
+    sections
+        .extend([path_section(trace), slots_section(trace), attempts_section(trace)].into_iter().flatten());
     page(&title, &sections)
 }
 
 /// The lines of the summary in a terminal.
 fn summary_section(trace: &JobTrace) -> Section {
-    let lines = summary::lines(&trace.status, Some(&trace.status.output.to_string()), None);
+    let lines = summary::lines(&trace.status, Some(&trace.status.output.to_string()));
     let rows =
         lines.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::text(sanitize::message(&value))]);
     let columns = Column::list(&[("", ""), ("", "")]);
@@ -112,26 +109,6 @@ fn slots_section(trace: &JobTrace) -> Option<Section> {
         false => Vec::new(),
     };
     Some(Section::new("slots", "What ran where and when", text, vec![Block::Chart(chart)]))
-}
-
-/// Input of each reduce, which shows skewed partitions.
-fn reduces_section(trace: &JobTrace) -> Option<Section> {
-    let reduces = trace.attempts.iter().filter(|record| record.attempt.task.kind == TaskKind::Reduce);
-    let well = reduces.filter(|record| matches!(record.end, AttemptEnd::Succeeded));
-    let read: BTreeMap<u32, f64> = well
-        .filter_map(|record| {
-            Some((record.attempt.task.index, record.report.as_ref()?.bytes_in as f64 / f64::from(1 << 20)))
-        })
-        .take(ROWS_MAX)
-        .collect();
-    if read.len() < 2 {
-        return None;
-    }
-    let points = read.into_iter().map(|(index, mib)| (f64::from(index), mib)).collect();
-    let axes = [Axis::linear("partition"), Axis::linear("read by its reduce, MiB")];
-    let series = vec![Series::new("bytes read", points)];
-    let chart = Chart::new(ChartKind::Points, "partitions", "Bytes of each partition", axes, series);
-    Some(Section::new("partitions", "How even the partitions are", [""; 0], vec![Block::Chart(chart)]))
 }
 
 fn attempts_section(trace: &JobTrace) -> Option<Section> {

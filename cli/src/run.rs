@@ -4,7 +4,6 @@ use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags, Spread};
 use crate::interruption::watch_interruptions;
 use crate::narrate::JobNarrator;
-use crate::page::LivePage;
 use crate::settings::Settings;
 use crate::terminal::{
     StdoutClosed, complain, stderr_text, stdout_json, stdout_line, stdout_records, written,
@@ -35,12 +34,9 @@ use tokio::sync::watch;
 #[derive(Args)]
 #[command(next_help_heading = "Watching")]
 struct WatchFlags {
-    /// Open the live page of this run in a browser, print its link, and keep it there until Enter
+    /// Print a link to the live page of this run, and keep the page until Enter
     #[arg(long, global = true)]
     show: bool,
-    /// Print the link of --show only, and open no browser
-    #[arg(long, global = true, requires = "show", hide_short_help = true)]
-    no_open: bool,
     /// Narrate the job step by step, pair by pair, on stdout; for small inputs, best with a small --split-size
     #[arg(long, global = true, conflicts_with = "json")]
     narrate: bool,
@@ -149,19 +145,15 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     core.set_interrupted(interrupted);
     let mut client = Client::within(runtime.clone(), core);
     client.wait_for_workers(config.workers.count);
-    let cores = std::thread::available_parallelism().ok().map(|cores| cores.get() as u32);
     let page = match watch.show {
-        true => Some(LivePage {
-            link: page::link(
-                &cluster.join_line().endpoint,
-                &client.block_on(client.requests().page_code(Role::View))?,
-            ),
-            folder: (!watch.no_open).then(|| cluster.folder()),
-        }),
+        true => Some(page::link(
+            &cluster.join_line().endpoint,
+            &client.block_on(client.requests().page_code(Role::View))?,
+        )),
         false => None,
     };
-    let page = page.as_ref();
-    let shown = ResultView { print: job.output.is_none(), cores, narrator: narrator.as_ref(), page };
+    let page = page.as_deref();
+    let shown = ResultView { print: job.output.is_none(), narrator: narrator.as_ref(), page };
     let result = work.carry_out(&mut client, &options, &job, shown);
     // A job that was not submitted has nothing to show.
     let has_ended_job = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ClientError::Job { .. }));
@@ -243,12 +235,7 @@ fn submit_with(
     let dash = std::env::args_os().any(|argument| argument == "-");
     let kept = dash.then(|| ScratchFolder::new("input-")).transpose()?;
     options.standard_input = kept.as_ref().map(|folder| folder.path().to_owned());
-    work.carry_out(
-        client,
-        &options,
-        job,
-        ResultView { print: printed.is_some(), cores: None, narrator: None, page: None },
-    )
+    work.carry_out(client, &options, job, ResultView { print: printed.is_some(), narrator: None, page: None })
 }
 
 /// Presentation of a result.
@@ -256,12 +243,10 @@ fn submit_with(
 struct ResultView<'a> {
     /// True if the output is printed on stdout.
     print: bool,
-    /// Cores of the machine, if all attempts ran on this one.
-    cores: Option<u32>,
     /// Narrator whose story is printed in place of the output.
     narrator: Option<&'a JobNarrator>,
-    /// Live page of the run.
-    page: Option<&'a LivePage<'a>>,
+    /// Link to the live page of the run.
+    page: Option<&'a str>,
 }
 
 /// A job, or rounds of jobs, ready to run.
@@ -298,7 +283,7 @@ impl PreparedWork {
         match self {
             PreparedWork::Job(job) => run_job(client, job, options, flags, shown),
             PreparedWork::Rounds(rounds, typed) => {
-                shown.page.into_iter().for_each(LivePage::show);
+                shown.page.into_iter().for_each(|link| say!("live page: {link}"));
                 run_rounds(client, (&*rounds, &typed), options, flags)
             }
         }
@@ -389,7 +374,7 @@ fn run_job(
     let mut workers_missed = false;
     let result = client.run_prepared(job, options, &mut |status| {
         if seen.replace(status.job).is_none() {
-            shown.page.into_iter().for_each(LivePage::show);
+            shown.page.into_iter().for_each(|link| say!("live page: {link}"));
         }
         if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
             outlook_due = false;
@@ -417,7 +402,7 @@ fn run_job(
         }
         Err(ClientError::Job { status }) => {
             if !flags.report.quiet {
-                stderr_text(&summary::text(&status, None, shown.cores));
+                stderr_text(&summary::text(&status, None));
                 task_log::show_last_words(client, &status);
             }
             let json = if flags.report.json { stdout_json(&status) } else { Ok(()) };
@@ -431,16 +416,12 @@ fn run_job(
 fn finish(
     report: &JobReport,
     flags: &JobFlags,
-    ResultView { print, cores, narrator, .. }: ResultView<'_>,
+    ResultView { print, narrator, .. }: ResultView<'_>,
 ) -> anyhow::Result<()> {
     if flags.report.json {
         let mut value = json!({"output": report.output, "status": report.status});
         value["schema"] = json!(gristmill_runtime::api::SCHEMA);
         value["tardiness_ns"] = json!(summary::tardiness_ns(&report.status));
-        if let Some(cores) = cores {
-            let busy = summary::crowded(&report.status, cores);
-            value["machine"] = json!({"cores": cores, "comparable": busy.is_none(), "busy_slots": busy});
-        }
         if print {
             value["output"] = serde_json::Value::Null;
             value["result"] = json!(report.json_lines()?);
@@ -454,7 +435,7 @@ fn finish(
     }
     if !flags.report.quiet {
         let place = report.output.display().to_string();
-        stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str()), cores));
+        stderr_text(&summary::text(&report.status, (!print).then_some(place.as_str())));
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use gristmill_runtime::api::{JobState, JobStatus, JobTotals, NamedBadRecord};
 use gristmill_runtime::output_dir::BAD_RECORDS;
 use gristmill_runtime::plural::{counted, noun};
-use gristmill_scheduler::metrics::comparable::{CROWD_MIN, SATURATED_MEAN_MIN};
 use gristmill_scheduler::units::{Bytes, Span};
 use std::fmt::Write;
 
@@ -35,29 +34,10 @@ pub fn tardiness_ns(status: &JobStatus) -> Option<u64> {
     status.deadline_ns.map(|deadline| at.saturating_sub(deadline))
 }
 
-/// Average number of busy slots of a job, if it exceeded what the cores can serve at once. Time asleep or
-/// paced does not count. `cores` are those of the one machine on which all its attempts ran.
-///
-/// The average is over the job's life, for which its sums suffice: a short overload in a long job does not
-/// show.
-pub fn crowded(status: &JobStatus, cores: u32) -> Option<f64> {
-    let JobTotals { slot_ns, paced_ns, cpu_ns, .. } = status.totals;
-    let life_ns = status.ended_ns?.saturating_sub(status.started_ns?);
-    if life_ns == 0 {
-        return None;
-    }
-    let (cores, life_ns) = (f64::from(cores), life_ns as f64);
-    let unpaced = slot_ns.saturating_sub(paced_ns) as f64 / life_ns;
-    // Slots that sleep leave the cores idle, whatever their number.
-    let saturated = SATURATED_MEAN_MIN * cores <= cpu_ns as f64 / life_ns;
-    (saturated && CROWD_MIN * cores < unpaced).then_some(unpaced)
-}
-
-/// Returns the summary in several lines, each with its unit. `cores` are those of the machine if all attempts
-/// ran on one.
-pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> String {
+/// Returns the summary in several lines, each with its unit.
+pub fn text(status: &JobStatus, output: Option<&str>) -> String {
     let mut out = format!("{} {} {}\n", status.job, status.name, status.state.word());
-    for (name, value) in lines(status, output, cores) {
+    for (name, value) in lines(status, output) {
         // Further lines are below the first.
         let _ = writeln!(out, "  {name:<10} {}", value.replace('\n', "\n             "));
     }
@@ -65,8 +45,8 @@ pub fn text(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> Str
 }
 
 /// Returns the lines of the summary with their names.
-pub fn lines(status: &JobStatus, output: Option<&str>, cores: Option<u32>) -> Vec<SummaryLine> {
-    [data(status, output), costs(status, cores), remarks(status)].concat()
+pub fn lines(status: &JobStatus, output: Option<&str>) -> Vec<SummaryLine> {
+    [data(status, output), costs(status), remarks(status)].concat()
 }
 
 /// Line of the summary: its name and its text.
@@ -119,7 +99,7 @@ fn ended_badly(status: &JobStatus) -> bool {
 }
 
 /// Resources that the job used.
-fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
+fn costs(status: &JobStatus) -> Vec<SummaryLine> {
     let totals = &status.totals;
     let resources = format!(
         "{} of slot CPU, worker peak {}, {} of {}",
@@ -145,9 +125,6 @@ fn costs(status: &JobStatus, cores: Option<u32>) -> Vec<SummaryLine> {
             "damaged transfers were repeated",
         );
         lines.push(("network", repeated));
-    }
-    if let Some((cores, busy)) = cores.and_then(|cores| Some((cores, crowded(status, cores)?))) {
-        lines.push(("remark", format!("not comparable: {busy:.1} busy slots on {cores} cores")));
     }
     let memory = format!(
         "budget {} a worker, at most {} of it kept between tasks",
@@ -348,20 +325,20 @@ mod tests {
     fn a_job_that_failed_has_no_lines_of_nothing() {
         let failed = |totals: &JobTotals| JobStatus { state: JobState::Failed, ..status(totals, None) };
         let zero = JobTotals::default();
-        let nothing = text(&JobStatus { attempts: Default::default(), ..failed(&zero) }, None, Some(2));
+        let nothing = text(&JobStatus { attempts: Default::default(), ..failed(&zero) }, None);
         assert_eq!(
             nothing,
             "job-1 test failed\n  time       flow 10.00 s, waiting 0 ns, map 0 ns, rest of shuffle 0 ns, reduce 10.00 s\n"
         );
         let some = JobTotals { map_records_in: 7, ..totals(20, 5, 5) };
-        let some = text(&failed(&some), None, None);
+        let some = text(&failed(&some), None);
         assert!(
             some.contains("  input      7 records")
                 && some.contains("  attempts ")
                 && some.contains("  slots ")
         );
         assert!(!some.contains("  output "), "{some}");
-        assert!(text(&status(&JobTotals::default(), None), None, None).contains("  output     0 records"));
+        assert!(text(&status(&JobTotals::default(), None), None).contains("  output     0 records"));
     }
 
     #[test]
@@ -383,24 +360,5 @@ mod tests {
             "20.00 s held: 25 % working, 25 % paced, 50 % waiting (asleep, or for a disk or a core)"
         );
         assert!(!slots(&totals(20, 5, 0)).contains("paced"));
-    }
-
-    #[test]
-    fn busy_slots_are_a_crowd_only_if_they_are_more_than_the_cores_and_keep_these_busy() {
-        let crowd = |slot, cpu, paced| crowded(&status(&totals(slot, cpu, paced), None), 2);
-        assert_eq!(crowd(40, 19, 0), Some(4.0), "four slots on two busy cores");
-        assert_eq!(crowd(20, 19, 0), None, "two slots on two cores");
-        assert_eq!(crowd(40, 19, 20), None, "four slots of half the speed");
-        assert_eq!(crowd(1000, 5, 0), None, "a hundred slots that sleep");
-    }
-
-    #[test]
-    fn summary_marks_a_run_that_cannot_be_compared() {
-        let status = status(&totals(40, 19, 0), None);
-        assert!(text(&status, None, Some(2)).contains("not comparable: 4.0 busy slots on 2 cores"));
-        assert!(
-            !text(&status, None, None).contains("not comparable"),
-            "cores of other machines are not known"
-        );
     }
 }

@@ -129,11 +129,6 @@ pub(crate) fn complain(kind: &str, words: &str) {
     let _ = writeln!(std::io::stderr(), "{}{kind}:{} {words}", style("1;31"), style("0"));
 }
 
-/// True if stdout may have colours.
-pub(crate) fn stdout_is_styled() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
-}
-
 /// Returns a terminal's colour code, or nothing if stderr is not a terminal.
 pub(crate) fn style(code: &str) -> String {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

@@ -17,13 +17,8 @@ pub const LANES_FROM: usize = 1000;
 pub fn chrome(trace: &JobTrace) -> Value {
     let clock = Clock { arrived_ns: trace.status.arrived_ns };
     let mut rows = Rows::default();
-    let mut events = events(trace, clock, &mut rows);
-    events.extend(rows.names());
-    json!({
-        "displayTimeUnit": "ms",
-        "otherData": about(trace, clock),
-        "traceEvents": events,
-    })
+    let events = events(trace, clock, &mut rows);
+    whole(events, &rows, &about(trace, clock))
 }
 
 /// The traces of jobs in sequence on one master, as one; the names of their tasks start with their jobs.
@@ -40,13 +35,13 @@ pub fn chrome_of_rounds(traces: &[JobTrace]) -> Value {
         }
         all.append(&mut events);
     }
-    all.extend(rows.names());
     let rounds: Vec<Value> = traces.iter().map(|trace| about(trace, clock)).collect();
-    json!({
-        "displayTimeUnit": "ms",
-        "otherData": { "rounds": rounds },
-        "traceEvents": all,
-    })
+    whole(all, &rows, &json!({ "rounds": rounds }))
+}
+
+fn whole(mut events: Vec<Value>, rows: &Rows, about: &Value) -> Value {
+    events.extend(rows.names());
+    json!({ "displayTimeUnit": "ms", "otherData": about, "traceEvents": events })
 }
 
 /// Metadata of a job as a whole.
@@ -92,7 +87,7 @@ fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut R
     let to = record.ended_ns.unwrap_or(end_ns).max(from);
     let (state, words) = end_words(&record.end);
     let report = record.report.as_ref();
-    let mut event = json!({
+    json!({
         "name": record.attempt.file_name(),
         "cat": record.attempt.task.kind.to_string(),
         "ph": "X",
@@ -116,20 +111,7 @@ fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut R
             "paced_us": report.map(|report| report.paced_ns as f64 / 1e3),
             "suspended_us": report.map(|report| report.suspended_ns as f64 / 1e3),
         },
-    });
-    if let Some(colour) = colour(&record.end) {
-        event["cname"] = json!(colour);
-    }
-    event
-}
-
-/// Reserved colour names of the trace viewer.
-fn colour(end: &AttemptEnd) -> Option<&'static str> {
-    match end {
-        AttemptEnd::Failed(..) => Some("terrible"),
-        AttemptEnd::Lost => Some("black"),
-        AttemptEnd::Running | AttemptEnd::Succeeded => None,
-    }
+    })
 }
 
 /// End of an attempt: one word and its message.

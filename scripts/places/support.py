@@ -190,7 +190,9 @@ class Place:
         self.outputs = 0
 
     def gristmill(self, *words: object) -> subprocess.CompletedProcess:
-        return self.lan.run(1, "env", *self.environment, self.program, *words, "--state", self.seen_state)
+        # Flags of workers may end the command.
+        verb, *further = words
+        return self.lan.run(1, "env", *self.environment, self.program, verb, "--state", self.seen_state, *further)
 
     def submit(self, *words: object) -> subprocess.CompletedProcess:
         return self.gristmill("submit", *words)

@@ -53,7 +53,6 @@ LEFT_OUT = {
     "--listen-everywhere": "only means something beyond this machine",
     "--allow-root": "only means something beyond this machine",
     "--show": "waits for somebody to look",
-    "--no-open": "goes with --show",
     "--narrate": "prints a story in the place of the result",
     "--recursive": "inputs are drawn without folders in folders",
     "--output-format": "the tests of tables of the program compare what is written as Parquet and Arrow",

@@ -7,11 +7,10 @@ use gristmill_runtime::api::GivenUpWorker;
 use gristmill_runtime::client::{Client, ClientError, HeardCheck};
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_scheduler::units::Span;
-use gristmill_worker::agent::check::{PROBE, WorkerCheck, fingerprint, wall_ms};
-use gristmill_worker::http::{Endpoint, HttpError, ListenAddress, Phase};
+use gristmill_worker::agent::check::WorkerCheck;
+use gristmill_worker::http::{Endpoint, HttpError, Phase};
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,14 +21,10 @@ pub(super) struct Facts {
 
 /// This machine.
 pub(super) struct MachineFacts {
-    /// Addresses that cannot be listened on, with the reason.
-    pub deaf: Vec<(String, String)>,
     pub memory_bytes: u64,
     pub memory_available_bytes: u64,
     /// `None` for a share of the memory.
     pub memory_named_bytes: Option<u64>,
-    /// The path that all should see, if it does not exist on this machine.
-    pub missing: Option<PathBuf>,
     /// Worker processes.
     pub workers: u32,
     /// Directories for spills, with the free bytes, or the reason why they are not writable.
@@ -56,10 +51,6 @@ pub(super) struct ClusterFacts {
     pub build: String,
     /// Reason why it accepts no jobs for now.
     pub trouble: Option<String>,
-    /// The path that all should see.
-    pub path: Option<PathBuf>,
-    /// Fingerprint of what is under it here.
-    pub fingerprint: Option<u32>,
     pub workers: Vec<WorkerFacts>,
     /// Lost workers, with the time since their loss.
     pub given_up: Vec<(GivenUpWorker, Span)>,
@@ -136,33 +127,15 @@ fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Machine
     if spill_dirs.is_empty() {
         spill_dirs.push(std::env::temp_dir());
     }
-    let loopback = ListenAddress::any_port(Ipv4Addr::LOCALHOST.into());
-    let addresses = [Some(loopback), flags.listen];
-    let deaf =
-        addresses.into_iter().flatten().filter_map(|address| Some((address.to_string(), deaf(address)?)));
     Ok(MachineFacts {
-        deaf: deaf.collect(),
         memory_bytes: gristmill_worker::machine_memory_bytes(),
         memory_available_bytes: memory_available_bytes(),
         memory_named_bytes: memory.map(|text| size("--memory", text)).transpose()?,
-        missing: flags.path.clone().filter(|path| !path.exists()),
         workers: workers.count(settings)?,
         spill_dirs: spill_dirs.into_iter().map(|path| (path.clone(), free(&path))).collect(),
         reserve_bytes: flags.disk.reserve(settings)?.get(),
         descriptors: gristmill_worker::descriptors::allowed() as u64,
     })
-}
-
-/// Returns the reason why an address cannot be listened on, or `None` if it can.
-fn deaf(address: ListenAddress) -> Option<String> {
-    let mut last = None;
-    for port in address.ports() {
-        match TcpListener::bind((address.ip, port)) {
-            Ok(_) => return None,
-            Err(error) => last = Some(error.to_string()),
-        }
-    }
-    last
 }
 
 /// Memory available without taking it from other processes, bytes; all memory if the system does not report
@@ -177,7 +150,7 @@ fn memory_available_bytes() -> u64 {
 /// Free bytes of a directory in which a file can be created.
 fn free(folder: &Path) -> Result<u64, String> {
     let probe = || -> io::Result<u64> {
-        let file = folder.join(format!("{PROBE}{}", std::process::id()));
+        let file = folder.join(format!(".gristmill-doctor-{}", std::process::id()));
         fs::File::create_new(&file)?;
         fs::remove_file(&file)?;
         let stat = rustix::fs::statvfs(folder)?;
@@ -188,15 +161,7 @@ fn free(folder: &Path) -> Result<u64, String> {
 
 fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<ClusterFacts> {
     let client = Client::connect(&flags.master.join_line(settings)?)?;
-    let path = flags.path.as_deref().map(std::path::absolute).transpose()?;
-    // Two different directories may have the same name: a file created in one is not in the other.
-    let name = format!("{PROBE}{}-{}", std::process::id(), wall_ms());
-    let probe = path.as_ref().filter(|path| path.is_dir()).map(|path| path.join(name));
-    let probe = probe.filter(|probe| fs::File::create_new(probe).is_ok());
-    let fingerprint = path.as_deref().and_then(fingerprint);
-    let checked = client.block_on(client.requests().check_workers(path.as_deref(), probe.as_deref()));
-    let _ = probe.map(fs::remove_file);
-    let (master, checks) = checked?;
+    let (master, checks) = client.block_on(client.requests().check_workers())?;
     let workers = master.workers.into_iter().zip(checks).map(|(status, check)| WorkerFacts {
         worker: status.worker,
         host: status.host,
@@ -218,8 +183,6 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
         own_build: gristmill_worker::build_id(),
         build: master.build,
         trouble: master.trouble,
-        path,
-        fingerprint,
         workers: workers.collect(),
         given_up: given_up.collect(),
     })

@@ -54,10 +54,6 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
 }
 
 fn judge_machine(facts: &MachineFacts, findings: &mut Findings) {
-    for (address, why) in &facts.deaf {
-        let wrong = format!("nothing can listen on {address}: {why}");
-        findings.add(wrong, "end what listens there, or name other ports; `ss -ltnp` shows who it is");
-    }
     let needed = u64::from(facts.workers) * WORKER_BYTES_MIN;
     let workers = counted(u64::from(facts.workers), "worker process needs", "worker processes need");
     let available = facts.memory_available_bytes;
@@ -89,10 +85,6 @@ fn judge_machine(facts: &MachineFacts, findings: &mut Findings) {
                 "free some space, name another with --spill-dir, or lower --disk-reserve",
             ),
         }
-    }
-    if let Some(path) = &facts.missing {
-        let wrong = format!("{} does not exist on this machine", path.display());
-        findings.add(wrong, "check the name, or mount it here");
     }
     judge_descriptors("a process", facts.descriptors, findings);
 }
@@ -186,16 +178,6 @@ fn judge_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64, fin
         format!("the clock of {who} is {:+.1} s from the one here", *offset_ms as f64 / 1000.0),
         "let both follow a server: `timedatectl set-ntp true`",
     );
-    if let (Some(sees), Some(path)) = (check.sees, &all.path) {
-        // A probe that came and went proves more than names and sizes do.
-        let differs = check.sees_probe.map_or(check.fingerprint != all.fingerprint, |sees| !sees);
-        let remedy =
-            "mount the same directory on both, or stay attached: then files go over HTTP, without --detach";
-        let path = path.display();
-        findings.check(!sees, format!("{who} does not see {path}"), remedy);
-        let wrong = format!("{who} sees something else under {path} than this machine");
-        findings.check(sees && differs, wrong, remedy);
-    }
     for (peer, why) in all.workers.iter().zip(&check.unreached) {
         // A worker that hangs is reported once, by its own finding.
         if let Some(why) = why
@@ -232,9 +214,6 @@ mod tests {
                     descriptors: 65536,
                     disk_free_bytes: 10 << 30,
                     build: "b".to_owned(),
-                    sees: Some(true),
-                    sees_probe: Some(true),
-                    fingerprint: None,
                     unreached: vec![None, None],
                 },
                 30,
@@ -242,11 +221,9 @@ mod tests {
         };
         Facts {
             machine: MachineFacts {
-                deaf: Vec::new(),
                 memory_bytes: 8 << 30,
                 memory_available_bytes: 4 << 30,
                 memory_named_bytes: Some(2 << 30),
-                missing: None,
                 workers: 2,
                 spill_dirs: vec![("/tmp".into(), Ok(10 << 30))],
                 reserve_bytes: 1 << 30,
@@ -256,8 +233,6 @@ mod tests {
                 own_build: "b".to_owned(),
                 build: "b".to_owned(),
                 trouble: None,
-                path: Some("/data".into()),
-                fingerprint: Some(7),
                 workers: vec![worker(1), worker(2)],
                 given_up: Vec::new(),
             }),
@@ -286,11 +261,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
         type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 21] = [
-            (
-                |it| it.machine.deaf.push(("[::1]:7".into(), "in use".into())),
-                "nothing can listen on [::1]:7: in use",
-            ),
+        let faults: [Fault; 16] = [
             (
                 |it| it.machine.memory_available_bytes = 100 << 20,
                 "of memory are free, and 2 worker processes need",
@@ -328,16 +299,6 @@ mod tests {
             (|it| said(it).1 = -90_000, "the clock of worker-2 on host is -90.0 s"),
             (|it| said(it).0.disk_free_bytes = 7, "7 B are free in a spill directory of worker-2 on host"),
             (|it| said(it).0.build = "old".into(), "worker-2 on host is build old"),
-            (|it| said(it).0.sees = Some(false), "worker-2 on host does not see /data"),
-            (|it| it.machine.missing = Some("/data".into()), "/data does not exist on this machine"),
-            (
-                |it| said(it).0.sees_probe = Some(false),
-                "worker-2 on host sees something else under /data than this machine",
-            ),
-            (
-                |it| (said(it).0.sees_probe, said(it).0.fingerprint) = (None, Some(8)),
-                "worker-2 on host sees something else under /data than this machine",
-            ),
             (
                 |it| said(it).0.unreached[0] = Some("no route".into()),
                 "worker-2 on host does not reach worker-1 at 192.0.2.1:7001: no route",

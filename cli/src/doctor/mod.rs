@@ -12,14 +12,12 @@ use clap::Args;
 use facts::MasterFacts;
 use gristmill_runtime::exit;
 use gristmill_runtime::plural::counted;
-use gristmill_worker::http::ListenAddress;
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Diagnose this machine and cluster
 ///
-/// Checks this machine (ports, memory, disks, limits), and the master and its workers if one is known:
-/// builds, clocks, routes between all of them, and that they see a path.
+/// Checks this machine (memory, disks, limits), and the master and its workers if one is known:
+/// builds, clocks and routes between all of them.
 #[derive(Args)]
 pub struct DoctorCommand {
     /// Worker processes for this machine [default: one for each core]
@@ -28,12 +26,6 @@ pub struct DoctorCommand {
     /// Memory for workers of this machine [default: that of the settings]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// An address to listen on here, with or without ports: 192.0.2.1:7100-7119
-    #[arg(long, value_name = "ADDR[:PORT-PORT]")]
-    listen: Option<ListenAddress>,
-    /// A file or directory that all workers should see
-    #[arg(long, value_name = "PATH")]
-    path: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -55,7 +47,7 @@ pub fn doctor(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<u8> 
         for finding in &findings {
             stdout_line(&format!("wrong: {}\n  do:  {}", finding.wrong, finding.remedy))?;
         }
-        let looked = "this machine's ports, memory, disks and limits";
+        let looked = "this machine's memory, disks and limits";
         let beyond = match &facts.master {
             MasterFacts::None => "; no master is known here".to_owned(),
             MasterFacts::Unusable { .. } => "; not at what is behind the master".to_owned(),

@@ -2,7 +2,7 @@
 
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
 use gristmill_runtime::deciders::DeciderNames;
-use gristmill_scheduler::ids::{TaskKind, WorkerId};
+use gristmill_scheduler::ids::TaskKind;
 use gristmill_worker::narration::{MapStory, Narration, ReduceStory};
 use gristmill_worker::output::open_part;
 use std::collections::BTreeMap;
@@ -45,7 +45,8 @@ impl Facts {
         parts: &[PathBuf],
         deciders: DeciderNames,
     ) -> io::Result<Self> {
-        let mut facts = Self::new(trace, deciders);
+        let (winners, maps, reduces) = (winners(&trace), BTreeMap::new(), BTreeMap::new());
+        let mut facts = Self { trace, winners, maps, reduces, parts: Vec::new(), deciders };
         for (&(kind, index), &at) in &facts.winners {
             let attempt = facts.trace.attempts[at].attempt;
             match kind {
@@ -66,12 +67,6 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Facts about a job without kept pairs.
-    pub fn new(trace: JobTrace, deciders: DeciderNames) -> Self {
-        let winners = winners(&trace);
-        Self { trace, winners, maps: BTreeMap::new(), reduces: BTreeMap::new(), parts: Vec::new(), deciders }
-    }
-
     /// Nanoseconds from the job's arrival to a time of the master's clock.
     pub fn since_arrival(&self, ns: u64) -> u64 {
         ns.saturating_sub(self.trace.status.arrived_ns)
@@ -80,28 +75,6 @@ impl Facts {
     /// Returns the winning attempt of a task, if any.
     pub fn winner(&self, kind: TaskKind, index: u32) -> Option<&AttemptRecord> {
         self.winners.get(&(kind, index)).and_then(|&at| self.trace.attempts.get(at))
-    }
-
-    /// Returns the map that ended first on a worker, of those whose attempts count.
-    pub fn first_map_on(&self, worker: WorkerId) -> Option<u32> {
-        let maps = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Map);
-        let there = maps.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
-        there
-            .map(|((_, index), at)| (self.trace.attempts[*at].ended_ns, *index))
-            .min()
-            .map(|(_, index)| index)
-    }
-
-    /// Returns the partitions that are collected at a worker.
-    pub fn partitions_at(&self, worker: WorkerId) -> Vec<u32> {
-        let reduces = self.winners.iter().filter(|((kind, _), _)| *kind == TaskKind::Reduce);
-        let there = reduces.filter(|(_, at)| self.trace.attempts[**at].worker == worker);
-        there.map(|((_, index), _)| *index).collect()
-    }
-
-    /// Returns the partitions for which a map emitted pairs; `None` if that was not recorded.
-    pub fn filled(&self, map: u32) -> Option<Vec<u32>> {
-        self.maps.get(&map).map(|story| story.segments.iter().map(|(partition, _)| *partition).collect())
     }
 
     /// Output of this reducer between two offsets of its part.

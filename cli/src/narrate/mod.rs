@@ -3,16 +3,14 @@
 //! It is made of the job's trace and of the pairs that its attempts kept ([`gristmill_worker::narration`]); nothing is computed
 //! a second time.
 
+mod body;
 mod facts;
-mod lists;
 mod maps;
 mod reduces;
 mod shuffle;
-mod step;
 mod story;
-mod text;
 
-use crate::terminal::{stdout_is_styled, stdout_raw};
+use crate::terminal::stdout_raw;
 use facts::Facts;
 use gristmill_runtime::client::{Client, JobReport};
 use gristmill_runtime::deciders::DeciderNames;
@@ -49,6 +47,6 @@ impl JobNarrator {
         let narration = Narration::new(self.directory.path());
         let parts = report.map(JobReport::parts).unwrap_or_default();
         let facts = Facts::gather(client.trace(job)?, &narration, &parts, self.deciders.clone())?;
-        stdout_raw(&text::text(&story::steps(&facts), stdout_is_styled()))
+        stdout_raw(&body::text(&story::steps(&facts)))
     }
 }

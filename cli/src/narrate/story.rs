@@ -1,14 +1,15 @@
 //! The steps of a job, from its arrival to its output.
 
+use super::body::{Body, Step, StepKind, all, lines};
 use super::facts::Facts;
-use super::lists::{count, lines, row, table, waiting};
-use super::step::{Step, StepBlock, StepKind};
 use super::{maps, reduces, shuffle};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
-use gristmill_scheduler::ids::{TaskId, TaskKind};
+use gristmill_runtime::plural::counted;
+use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::narration::TASKS_MAX;
 use gristmill_worker::sanitize;
+use std::collections::BTreeSet;
 
 /// Returns the steps of a job, in the order of time.
 pub fn steps(facts: &Facts) -> Vec<Step> {
@@ -29,164 +30,111 @@ pub fn steps(facts: &Facts) -> Vec<Step> {
 /// Step of the job's arrival.
 fn job(facts: &Facts) -> Step {
     let status = &facts.trace.status;
-    let cluster = format!(
-        "The cluster has {} with {} in all. A worker is a process; a slot runs one task at a time.",
-        count(status.workers.into(), "worker", "workers"),
-        count(status.slots.into(), "slot", "slots")
+    let mut body = Body::default();
+    let maps = counted(status.maps.total.into(), "map task", "map tasks");
+    let cut = format!(
+        "{} of input become {maps}. Each turns the records of its split into",
+        Bytes(status.input_bytes)
     );
-    let tasks = match status.reduces.total {
+    body.words(match status.reduces.total {
         0 => format!(
-            "{} of input become {}. Each turns the records of its split into a part of the output. The job \
-             has no reduce, so nothing is sorted and nothing travels.",
-            Bytes(status.input_bytes),
-            count(status.maps.total.into(), "map task", "map tasks")
+            "{cut} a part of the output. The job has no reduce, so nothing is sorted and nothing travels."
         ),
         reduces => format!(
-            "{} of input become {}. Each turns the records of its split into pairs of a key and a value. The shuffle \
-             brings all pairs of one key, whichever map emitted them, to one reduce task, which turns its keys with \
-             their values into a part of the output. The job has {}.",
-            Bytes(status.input_bytes),
-            count(status.maps.total.into(), "map task", "map tasks"),
-            count(reduces.into(), "reduce task", "reduce tasks")
+            "{cut} pairs of a key and a value. The shuffle brings all pairs of one key, whichever map emitted them, to one \
+             reduce task, which turns its keys with their values into a part of the output. The job has {}.",
+            counted(reduces.into(), "reduce task", "reduce tasks")
         ),
-    };
-    let mut blocks = vec![StepBlock::Words(tasks), StepBlock::Words(cluster)];
-    if 0 < facts.trace.omitted {
-        blocks.push(StepBlock::words(
-            "The trace of this job is too long to be kept whole: some attempts and fetches are missing.",
+    });
+    body.words(format!(
+        "The cluster has {} with {} in all. A worker is a process; a slot runs one task at a time.",
+        counted(status.workers.into(), "worker", "workers"),
+        counted(status.slots.into(), "slot", "slots")
+    ));
+    if facts.trace.omitted > 0 || status.maps.total.max(status.reduces.total) > TASKS_MAX {
+        body.words(format!(
+            "The job is too long to be told whole: only of the first {TASKS_MAX} maps and reduces is anything told here, and \
+             some attempts and fetches may be missing."
         ));
     }
-    if TASKS_MAX < status.maps.total.max(status.reduces.total) {
-        blocks.push(StepBlock::words(format!(
-            "The job has many tasks: only of the first {TASKS_MAX} maps and reduces is anything told here."
-        )));
-    }
     let title = format!("{} `{}` arrives", status.job, sanitize::line(&status.name, 100));
-    Step { at_ns: 0, kind: StepKind::Job, title, blocks }
+    Step { at_ns: 0, kind: StepKind::Job, title, body }
 }
 
 /// Step of the input's splits.
 fn input(facts: &Facts) -> Step {
-    let status = &facts.trace.status;
+    let total = facts.trace.status.maps.total;
     let rows = facts.maps.iter().flat_map(|(map, story)| {
-        let records = story.input.records.kept.len() as u64 + story.input.records.omitted;
+        let records = all(&story.input.records).to_string();
         story.input.pieces.iter().enumerate().map(move |(number, piece)| {
-            let first = number == 0;
-            vec![
-                if first { format!("map-{map}") } else { String::new() },
-                piece.path.clone(),
-                format!("{}..{}", piece.offset, piece.offset + piece.length),
-                if first { records.to_string() } else { String::new() },
-            ]
+            let first = |text: String| if number == 0 { text } else { String::new() };
+            let bytes = format!("{}..{}", piece.offset, piece.offset + piece.length);
+            vec![first(format!("map-{map}")), piece.path.clone(), bytes, first(records.clone())]
         })
     });
-    let mut blocks = vec![StepBlock::words(
+    let mut body = Body::default();
+    body.words(
         "Each map task reads one split. Splits are cut by bytes, but no record is torn: a record belongs to the split \
          in which its first byte lies, and whoever reads that split reads it to its end.",
-    )];
-    blocks.extend(table(&["task", "file", "bytes", "records"], rows.collect(), 0));
-    if status.maps.total == 1 {
-        blocks.push(StepBlock::words(
-            "All input fits into one split, so only one map runs. A smaller --split-size, such as 100B, makes several.",
-        ));
+    );
+    body.table(&["task", "file", "bytes", "records"], &rows.collect::<Vec<_>>(), 0);
+    if total == 1 {
+        body.words("A smaller --split-size, such as 100B, makes several splits and maps.");
     }
-    let title = format!("The input is cut into {}", count(status.maps.total.into(), "split", "splits"));
-    Step { at_ns: 0, kind: StepKind::Input, title, blocks }
+    let title = format!("The input is cut into {}", counted(total.into(), "split", "splits"));
+    Step { at_ns: 0, kind: StepKind::Input, title, body }
 }
 
 /// Step of an attempt's launch: the queue, and the reasons for this attempt.
 fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     let now = record.launched_ns;
     let status = &facts.trace.status;
-    let attempts = &facts.trace.attempts;
-    // Of simultaneous orders the trace has the first one first.
-    let own = attempts.iter().position(|other| other.attempt == record.attempt).unwrap_or(0);
-    let before: Vec<&AttemptRecord> = (0..)
-        .zip(attempts)
-        .filter(|(place, other)| (other.launched_ns, *place) < (now, own))
-        .map(|(_, other)| other)
-        .collect();
-    let running: Vec<&AttemptRecord> =
-        before.iter().copied().filter(|other| other.ended_ns.is_none_or(|ended| now < ended)).collect();
-    let free = u64::from(status.slots).saturating_sub(running.len() as u64);
-    // The master sends short maps ahead when no slot is free, so that a slot need not wait for its next
-    // order.
-    let ahead = free == 0;
-    let (grant, place) = record.reason.rsplit_once("; ").unwrap_or((&record.reason, ""));
+    let (job, worker) = (status.job, record.worker);
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
-    let mut blocks = Vec::new();
+    let mut body = Body::default();
     if first {
-        blocks.push(StepBlock::words(
+        body.words(
             "Two rules decide what runs next: the policy says which job gets a slot that is free, the placement which of its \
              tasks, on which worker. Each gives its reason.",
-        ));
+        );
     }
-    blocks.extend([
-        StepBlock::Words(queue(facts, &before, free)),
-        StepBlock::words(match ahead {
-            false => format!(
-                "The policy `{}` gives {} a slot: {}.",
-                facts.deciders.policy,
-                status.job,
-                sanitize::message(grant)
-            ),
-            true => format!(
-                "No slot is free, so this order is sent ahead: {task} begins when what runs on {} before it has ended. \
-                 The policy `{}` puts {} first: {}.",
-                record.worker,
-                facts.deciders.policy,
-                status.job,
-                sanitize::message(grant)
-            ),
-        }),
-        StepBlock::words(format!(
-            "The placement `{}` chooses {task} and {}: {}.",
-            facts.deciders.placement,
-            record.worker,
-            if place.is_empty() { "it says no more" } else { place }
-        )),
-    ]);
+    // Of simultaneous orders the trace has the first one first.
+    let own = facts.trace.attempts.iter().position(|other| other.attempt == record.attempt).unwrap_or(0);
+    let order = |place: usize, other: &AttemptRecord| (other.launched_ns, place) < (now, own);
+    let before = facts.trace.attempts.iter().enumerate().filter(|(place, other)| order(*place, other));
+    let before: Vec<&AttemptRecord> = before.map(|(_, other)| other).collect();
+    let running = before.iter().filter(|other| other.ended_ns.is_none_or(|ended| now < ended)).count();
+    let free = u64::from(status.slots).saturating_sub(running as u64);
+    let begun = |kind: TaskKind| {
+        let tasks = before.iter().map(|other| other.attempt.task).filter(|task| task.kind == kind);
+        tasks.map(|task| task.index).collect::<BTreeSet<_>>().len() as u64
+    };
+    body.words(format!(
+        "The queue at that moment: {job}. Free: {free} of {}. Waiting: {} and {}.",
+        counted(status.slots.into(), "slot", "slots"),
+        counted(u64::from(status.maps.total).saturating_sub(begun(TaskKind::Map)), "map", "maps"),
+        counted(u64::from(status.reduces.total).saturating_sub(begun(TaskKind::Reduce)), "reduce", "reduces"),
+    ));
+    let (grant, place) = record.reason.rsplit_once("; ").unwrap_or((&record.reason, "it says no more"));
+    let grant = sanitize::message(grant);
+    // The master sends short maps ahead when no slot is free, so that a slot need not wait for its next
+    // order.
+    let ahead = if free == 0 { " ahead" } else { "" };
+    if free == 0 {
+        body.words(format!("{task} begins when a task before it on {worker} has ended."));
+    }
+    body.words(format!("The policy `{}` gives {job} a slot{ahead}: {grant}.", facts.deciders.policy));
+    body.words(format!("The placement `{}` chooses {task} and {worker}: {place}.", facts.deciders.placement));
     if first {
-        blocks.push(StepBlock::words(
+        body.words(
             "This job is alone on its cluster, so every policy would have given it the slot. Policies differ when jobs \
              compete: `gristmill lab replay JOURNAL --narrate --beside fifo,max-srpt` tells each decision of a master's \
              journal, and `gristmill lab compare` runs the same jobs under several.",
-        ));
+        );
     }
     let again = if record.attempt.epoch == 0 { "" } else { " once more" };
-    Step {
-        at_ns: facts.since_arrival(now),
-        kind: StepKind::Placement,
-        title: format!("{task} is sent {}to {}{again}", if ahead { "ahead " } else { "" }, record.worker),
-        blocks,
-    }
-}
-
-/// Queue after the launch of these attempts, with this number of free slots.
-fn queue(facts: &Facts, before: &[&AttemptRecord], free: u64) -> String {
-    let status = &facts.trace.status;
-    let begun = |task: TaskId| before.iter().any(|other| other.attempt.task == task);
-    let job = status.job;
-    let waiting_maps: Vec<String> = (0..status.maps.total)
-        .filter(|&map| !begun(TaskId::map(job, map)))
-        .map(|map| format!("map-{map}"))
-        .collect();
-    let waiting_reduces =
-        (0..status.reduces.total).filter(|&index| !begun(TaskId::reduce(job, index))).count();
-    let reduces = match waiting_reduces {
-        0 => String::new(),
-        1 => "; and 1 reduce, which can begin when its segments of all maps have arrived".to_owned(),
-        more => {
-            format!(
-                "; and {more} reduces, each of which can begin when its segments of all maps have arrived"
-            )
-        }
-    };
-    format!(
-        "The queue at that moment: {job}. Free: {free} of {}. Waiting: {}{reduces}.",
-        count(status.slots.into(), "slot", "slots"),
-        if waiting_maps.is_empty() { "no map".to_owned() } else { waiting(&waiting_maps) }
-    )
+    let title = format!("{task} is sent{ahead} to {worker}{again}");
+    Step { at_ns: facts.since_arrival(now), kind: StepKind::Placement, title, body }
 }
 
 /// The map that ended first: its step explains what all maps have in common.
@@ -222,16 +170,17 @@ fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<S
 /// Step of an attempt that was discarded.
 fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
-    let words = format!(
+    let mut body = Body::default();
+    body.words(format!(
         "{}. An attempt is one try of a task. Nothing of this one counts: its pairs are not told, and if the task runs \
          again, only the attempt that ends well does.",
         sanitize::message(why)
-    );
+    ));
     Step {
         at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
         kind: StepKind::Failure,
         title: format!("An attempt at {task} on {} is discarded", record.worker),
-        blocks: vec![StepBlock::Words(words)],
+        body,
     }
 }
 
@@ -239,40 +188,28 @@ fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
 fn output(facts: &Facts) -> Step {
     let status = &facts.trace.status;
     let at_ns = facts.since_arrival(status.ended_ns.unwrap_or(status.now_ns));
+    let mut body = Body::default();
     if status.state != JobState::Succeeded {
-        let said =
-            status.failure.iter().flat_map(|failure| [Some(&failure.message), failure.detail.as_ref()]);
-        let why: String = said.flatten().map(|text| sanitize::message(text) + ". ").collect();
-        let words = format!("{why}Its output was removed: a part of it would be mistaken for the whole.");
+        let failure = status.failure.iter();
+        for text in failure.flat_map(|failure| [Some(&failure.message), failure.detail.as_ref()]).flatten() {
+            body.words(sanitize::message(text));
+        }
+        body.words("Its output was removed: a part of it would be mistaken for the whole.");
         let title = format!("The job has {}", status.state.word());
-        return Step { at_ns, kind: StepKind::Output, title, blocks: vec![StepBlock::Words(words)] };
+        return Step { at_ns, kind: StepKind::Output, title, body };
     }
-    let mut blocks = vec![StepBlock::words(
+    body.words(
         "Each task built its part under a name of its own. Now the parts get their names one by one, and last of all \
          `_SUCCESS` is written: whoever sees that file sees the whole output.",
-    )];
+    );
     for (part, entry) in facts.parts.iter().zip(&status.parts) {
-        blocks.push(StepBlock::words(format!(
-            "{}: {}, {}",
-            part.name,
-            count(entry.records, "record", "records"),
-            Bytes(entry.bytes)
-        )));
-        let mut shown = lines(&part.bytes);
-        if part.is_cut
-            && let Some(last) = shown.last_mut()
-            && !last.ends_with('…')
-        {
-            last.push('…');
-        }
-        blocks.extend(row(shown, 0));
+        let records = counted(entry.records, "record", "records");
+        body.words(format!("{}: {records}, {}", part.name, Bytes(entry.bytes)));
+        body.row(&lines(&part.bytes), 0);
         if part.is_cut {
-            blocks.push(StepBlock::words(format!(
-                "These are its first {}; for the rest --output DIR is the place.",
-                Bytes(part.bytes.len() as u64)
-            )));
+            body.words(format!("… These are its first {}.", Bytes(part.bytes.len() as u64)));
         }
     }
-    let title = format!("The output is published: {}", count(status.totals.records_out, "record", "records"));
-    Step { at_ns, kind: StepKind::Output, title, blocks }
+    let records = counted(status.totals.records_out, "record", "records");
+    Step { at_ns, kind: StepKind::Output, title: format!("The output is published: {records}"), body }
 }

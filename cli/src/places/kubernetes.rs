@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 /// The manifests, with variables between `@`.
 const MANIFESTS: &str = include_str!("../../../deploy/kubernetes.yaml");
 
-/// Port of the master.
-const PORT: u16 = 7070;
+/// Name by which pods of the namespace find the master, as in the manifests.
+const HOST: &str = "gristmill-master";
 
-/// Ports of workers, one for each process of a pod; the network policy allows them.
-const WORKER_PORTS: (u16, u16) = (7100, 8099);
+/// Port of the master, as in the manifests.
+const PORT: u16 = 7070;
 
 /// Files of a state directory that make the master's identity.
 const SECRET_FILES: [&str; 3] = ["secret", "tokens", "identity"];
@@ -63,18 +63,18 @@ pub fn unpack(flags: &UnpackCommand) -> anyhow::Result<u8> {
 /// Prints the manifests, and secrets that are new each time.
 ///
 /// # Errors
-/// A terminal, on which secrets are not printed, or as [`manifests`].
+/// A terminal, on which secrets are not printed, or an error of the file system.
 pub fn up(flags: &UpCommand, state: &Path) -> anyhow::Result<u8> {
-    let manifests = manifests(flags)?;
+    let manifests = manifests(flags);
     if !flags.print {
         if std::io::stdout().is_terminal() {
             let what = "this prints the cluster's secrets: pipe it to `kubectl create -f -`, or leave them out with --print";
             return Err(usage(what.to_owned()));
         }
-        let folder = state.join(&flags.name);
+        let folder = state.join("kubernetes");
         make_private_directory(state)?;
         make_private_directory(&folder)?;
-        let secrets = secrets(flags, &folder);
+        let secrets = secrets(&folder);
         fs::remove_dir_all(&folder)?;
         stdout_line(&secrets?)?;
         stdout_line(&"---")?;
@@ -83,73 +83,28 @@ pub fn up(flags: &UpCommand, state: &Path) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// Returns the manifests, without secrets.
-///
-/// # Errors
-/// No image.
-fn manifests(flags: &UpCommand) -> anyhow::Result<String> {
-    let Some(image) = &flags.image else {
-        return Err(usage("--on kubernetes needs --image, with gristmill in it".to_owned()));
-    };
-    let mut master = words(&["master", "--state", "/state/gristmill", "--listen-everywhere"]);
-    master.extend(["--listen".to_owned(), format!("0.0.0.0:{PORT}"), "--allow-host".to_owned(), host(flags)]);
-    flags.add_master_flags(&mut master);
-    let workers = flags.workers_per_host.unwrap_or(1);
-    let (first, last) = WORKER_PORTS;
-    let mut worker = words(&["worker", "--join", "/join/gristmill/join"]);
-    worker.extend(["--listen".to_owned(), format!("$(POD_IP):{first}-{last}")]);
-    worker.extend(flags.worker_words(Some(workers)));
-    Ok(filled(&[
-        ("NAME", flags.name.clone()),
-        ("NAMESPACE", flags.namespace.clone()),
-        ("IMAGE", quoted(image)),
-        ("MEMORY", quoted(&flags.pod_memory)),
-        ("PROGRAM", quoted(flags.program().unwrap_or("/gristmill"))),
-        ("PORT", PORT.to_string()),
-        ("FIRST", first.to_string()),
-        ("LAST", last.to_string()),
-        ("NODES", flags.nodes.to_string()),
-        ("PROCESSORS", workers.to_string()),
-        ("MASTER", listed(&master)),
-        ("WORKER", listed(&worker)),
-    ]))
-}
-
-/// Fills in the variables in one pass, so that values are not searched for variables.
-fn filled(values: &[(&str, String)]) -> String {
-    let mut pieces = MANIFESTS.split('@');
-    let mut text = pieces.next().unwrap_or_default().to_owned();
-    while let (Some(key), Some(rest)) = (pieces.next(), pieces.next()) {
-        let value = values.iter().find(|(known, _)| *known == key);
-        text.push_str(value.map_or("", |(_, value)| value));
-        text.push_str(rest);
-    }
-    text
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// The name by which pods find the master.
-fn host(flags: &UpCommand) -> String {
-    format!("{}-master.{}.svc", flags.name, flags.namespace)
-}
-
-/// Quotes a string of YAML, which takes those of JSON.
-fn quoted(word: &str) -> String {
-    Value::from(word).to_string()
-}
-
-fn listed(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ")
+/// Returns the manifests, without secrets. Strings of YAML may be those of JSON.
+fn manifests(flags: &UpCommand) -> String {
+    let string = |text: &str| json!(text).to_string();
+    let further =
+        |words: &[String]| words.iter().map(|word| format!(", {}", string(word))).collect::<String>();
+    let workers = flags.workers_per_host.unwrap_or(1).to_string();
+    let values = [
+        ("@NODES@", flags.nodes.to_string()),
+        ("@PROCESSORS@", workers),
+        ("@IMAGE@", string(flags.image.as_deref().unwrap_or_default())),
+        ("@MEMORY@", string(&flags.pod_memory)),
+        ("@MASTER@", further(&flags.master_flag)),
+        ("@WORKER@", further(&flags.worker_flags)),
+    ];
+    values.iter().fold(MANIFESTS.to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
 /// Creates identity and tokens in a state directory that is removed again, and returns them as Secrets in JSON.
-fn secrets(flags: &UpCommand, folder: &Path) -> anyhow::Result<String> {
+fn secrets(folder: &Path) -> anyhow::Result<String> {
     let tokens = Tokens::of_state(folder)?;
-    let identity = Identity::load_or_create(&folder.join("identity"), &[host(flags)])?;
-    let endpoint = Endpoint { host: host(flags), port: PORT, pin: Some(identity.pin()) };
+    let identity = Identity::load_or_create(&folder.join("identity"), &[HOST.to_owned()])?;
+    let endpoint = Endpoint { host: HOST.to_owned(), port: PORT, pin: Some(identity.pin()) };
     let token = tokens.token(Role::Work, Some(TOKEN_LABEL))?;
     let join = JoinLine { endpoint, token, plaintext: Plaintext::default() }.to_text();
     let mut files = serde_json::Map::new();
@@ -157,9 +112,10 @@ fn secrets(flags: &UpCommand, folder: &Path) -> anyhow::Result<String> {
         files.insert(file.to_owned(), fs::read_to_string(folder.join(file))?.into());
     }
     let secret = |part: &str, data: Value| {
-        let labels = json!({"app.kubernetes.io/name": "gristmill", "app.kubernetes.io/instance": flags.name});
-        let name = format!("{}-{part}", flags.name);
-        let metadata = json!({"name": name, "namespace": flags.namespace, "labels": labels});
+        let labels =
+            json!({"app.kubernetes.io/name": "gristmill", "app.kubernetes.io/instance": "gristmill"});
+        let name = format!("gristmill-{part}");
+        let metadata = json!({"name": name, "labels": labels});
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "stringData": data})
     };
     let items = [secret("master", files.into()), secret("join", json!({ "join": *join }))];
@@ -174,20 +130,16 @@ mod tests {
     fn text(words: &[&str]) -> anyhow::Result<String> {
         let typed = [&["up", "--on", "kubernetes"], words].concat();
         let matches = UpCommand::augment_args(Command::new("up")).try_get_matches_from(typed)?;
-        manifests(&UpCommand::from_arg_matches(&matches)?)
+        Ok(manifests(&UpCommand::from_arg_matches(&matches)?))
     }
 
     #[test]
-    fn manifests_are_filled_in_once_and_hold_no_secret() {
-        let memory = ["--nodes", "3", "--namespace", "batch", "--memory", "a\"b @NAME@"];
-        let text = text(&[&["--image", "registry.example/gristmill:1"], &memory[..]].concat()).unwrap();
-        assert!(text.contains(r#"args: ["master", "--state", "/state/gristmill""#), "{text}");
-        assert!(
-            text.contains(r#""--workers", "1", "--memory", "a\"b @NAME@"]"#),
-            "values are not filled in: {text}"
-        );
-        assert_eq!(text.matches('@').count(), 2, "and nothing else is left to fill in");
-        assert!(text.contains("replicas: 3") && text.contains("namespace: batch"));
+    fn manifests_are_filled_in_and_hold_no_secret() {
+        let text =
+            text(&["--image", "registry.example/gristmill:1", "--nodes", "3", "--", "--memory", "a\"b"]);
+        let text = text.unwrap();
+        assert!(text.contains(r#""--workers", "1", "--memory", "a\"b"]"#), "{text}");
+        assert!(text.contains("replicas: 3") && !text.contains('@'), "{text}");
         assert!(!text.contains("gm1:") && !text.contains("kind: Secret"));
     }
 }

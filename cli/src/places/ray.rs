@@ -3,11 +3,9 @@
 //! Ray shows the arguments of an actor, also the join line, to all users of its cluster, who may run any code there anyway.
 
 use super::flags::UpCommand;
-use super::{PlaceError, Row, call};
-use gristmill_runtime::cluster::{Tool, ToolInput};
+use super::{PlaceError, call};
+use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};
 use gristmill_worker::http::JoinLine;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The program that calls Ray.
@@ -16,51 +14,38 @@ const PROGRAM: &str = include_str!("../../../deploy/ray.py");
 /// Time for its end; it waits 60 s for actors to be placed.
 const CALL_MAX: Duration = Duration::from_secs(150);
 
-/// Actors of Ray.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RayPlace {
-    /// The Python that has Ray.
-    pub python: PathBuf,
-    /// The cluster's address, as `ray.init` takes it.
-    pub address: String,
+/// A call of the program in the Python of the environment, with these arguments after its verb and name. `RAY_ADDRESS` may
+/// name another cluster than that of this machine.
+fn ray(verb: &str, name: &str, further: Vec<String>, input: ToolInput) -> ToolCall {
+    let mut words = ["-c", PROGRAM, verb, name, "auto"].map(str::to_owned).to_vec();
+    words.extend(further);
+    ToolCall { tool: Tool::Python("python3".into()), words, input, limit: CALL_MAX }
 }
 
-/// Creates the actors.
+/// Creates the actors, and returns the number of workers in them.
 ///
 /// # Errors
 /// A cluster that is not reached or places no actor, or a Python without Ray.
-pub async fn start(
-    flags: &UpCommand,
-    name: &str,
-    place: &RayPlace,
-    line: &JoinLine,
-) -> anyhow::Result<Vec<Row>> {
-    let (nodes, workers) = (flags.nodes, flags.workers_per_host);
-    let command = flags.node_command("-")?;
-    let numbers = [nodes, workers.unwrap_or(1)].map(|number| number.to_string());
-    let mut words = vec!["-c", PROGRAM, "up", name, &place.address, &numbers[0], &numbers[1]];
-    words.extend(command.iter().map(String::as_str));
+pub async fn start(flags: &UpCommand, name: &str, line: &JoinLine) -> anyhow::Result<u32> {
+    let (nodes, workers) = (flags.nodes, flags.workers_per_host.unwrap_or(1));
+    let mut words = vec![nodes.to_string(), workers.to_string()];
+    words.extend(flags.node_command("-")?);
     let input = ToolInput::Bytes(line.to_text().as_bytes().to_vec());
-    let tool = Tool::Python(place.python.clone());
-    let answer = call("create the actors", tool, &words, input, CALL_MAX).await?;
-    let log = "that of its actor: `ray logs`";
-    let row = |host: &str| Row { host: host.to_owned(), workers, log: log.to_owned() };
-    let rows: Vec<Row> = answer.stdout.lines().map(row).collect();
-    if rows.len() < nodes as usize {
-        say!("{} of {nodes} actors have a node; Ray starts the others when it has one", rows.len());
+    let hosts = call("create the actors", ray("up", name, words, input)).await?;
+    let placed = hosts.lines().count() as u32;
+    if placed == 0 {
+        return Err(PlaceError::Hosts(format!("none of {nodes} actors has a node")).into());
     }
-    match rows.is_empty() {
-        true => Err(PlaceError::Hosts { refused: nodes as usize, hosts: nodes as usize, all: false }.into()),
-        false => Ok(rows),
+    if placed < nodes {
+        say!("{placed} of {nodes} actors have a node; Ray starts the others when it has one");
     }
+    Ok(placed * workers)
 }
 
 /// Ends the actors.
 ///
 /// # Errors
 /// As [`start`].
-pub async fn end(name: &str, place: &RayPlace) -> Result<(), PlaceError> {
-    let words = ["-c", PROGRAM, "down", name, &place.address];
-    let tool = Tool::Python(place.python.clone());
-    call("end the actors", tool, &words, ToolInput::Nothing, CALL_MAX).await.map(drop)
+pub async fn end(name: &str) -> anyhow::Result<()> {
+    call("end the actors", ray("down", name, Vec::new(), ToolInput::Nothing)).await.map(drop)
 }

@@ -3,28 +3,21 @@
 //! Invariant: everything that may run somewhere is in the record; entries of the record need not run. It
 //! contains no secret.
 
-use super::PlaceError;
-use super::ray::RayPlace;
-use super::ssh::SshPlace;
+use super::refused;
+use anyhow::Context as _;
 use gristmill_worker::http::make_private_directory;
-use gristmill_worker::whole_file::{self, Promise, ReadError};
+use gristmill_worker::whole_file::{self, Promise};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Version of the file.
-const SCHEMA: u32 = 2;
-
-/// Maximum length of a record, bytes: enough for thousands of hosts.
-const RECORD_BYTES_MAX: u64 = 4 << 20;
-
 /// Cluster that is up.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    schema: u32,
     /// Unique name of the cluster.
     pub name: String,
     /// Machine on which `up` was called.
@@ -39,12 +32,12 @@ pub struct Record {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// On hosts that `ssh` reaches.
-    Ssh(SshPlace),
+    /// On hosts that `ssh` reaches, named as it takes them: `[USER@]HOST`. Something may run or be stored on each.
+    Ssh { hosts: BTreeSet<String> },
     /// In jobs of Slurm, which read the join line from this file.
     Slurm { join: PathBuf },
     /// In actors of Ray.
-    Ray(RayPlace),
+    Ray,
 }
 
 impl Record {
@@ -53,80 +46,71 @@ impl Record {
         // The standard library draws the keys of its hash maps at random.
         let drawn = std::hash::RandomState::new().build_hasher().finish();
         let (name, machine) = (format!("gristmill-{drawn:016x}"), gristmill_worker::host_name());
-        Self { schema: SCHEMA, name, machine, place, path: path(state) }
+        Self { name, machine, place, path: path(state) }
     }
 
     /// Writes the record if none exists.
     ///
     /// # Errors
     /// A cluster that is up already, or an error of the file system.
-    pub fn claim(&self) -> anyhow::Result<()> {
+    pub fn claim(&self, state: &Path) -> anyhow::Result<()> {
+        if let Some(there) = Self::read(state)? {
+            return Err(refused(format!(
+                "{} is up already, by {}; end it with `gristmill cluster down`, or name another directory with --state",
+                there.words(),
+                self.path.display()
+            )));
+        }
         // A directory of its own: masters remove unfinished files from theirs while `up` writes.
         self.path.parent().map_or(Ok(()), make_private_directory)?;
         let text = serde_json::to_vec_pretty(self)?;
-        match whole_file::create_new(&self.path, Promise::PrivateAndDurable, |file| file.write_all(&text)) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let there = self.path.parent().and_then(Path::parent).map(Self::read);
-                let what = there.and_then(Result::ok).flatten().map(|there| there.words());
-                let what = what.unwrap_or_else(|| "something".to_owned());
-                Err(PlaceError::Up { what, path: self.path.clone() }.into())
-            }
-            written => Ok(written.map_err(|error| self.failed("write", error))?),
-        }
+        let made =
+            whole_file::create_new(&self.path, Promise::PrivateAndDurable, |file| file.write_all(&text));
+        made.with_context(|| format!("could not write {}", self.path.display()))
     }
 
     /// Reads the record of a state directory; `None` if nothing is up.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn read(state: &Path) -> Result<Option<Self>, PlaceError> {
+    pub fn read(state: &Path) -> anyhow::Result<Option<Self>> {
         let path = path(state);
-        let failed = |source| PlaceError::File { action: "read", path: path.clone(), source };
-        let bytes = match whole_file::read(&path, RECORD_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(ReadError::Io { source }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(other) => return Err(failed(io::Error::other(other))),
+        let failed = || format!("could not read {}", path.display());
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.with_context(failed)?,
         };
-        let record: Self = serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?;
-        match record.schema {
-            SCHEMA => Ok(Some(Self { path, ..record })),
-            _ => Err(failed(io::Error::other("it was written by another version of gristmill"))),
-        }
+        let record = serde_json::from_slice(&bytes).map_err(io::Error::from).with_context(failed)?;
+        Ok(Some(Self { path, ..record }))
     }
 
     /// Replaces the file by the current state.
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn write(&self) -> Result<(), PlaceError> {
-        let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
-        let written = text.and_then(|text| {
-            whole_file::replace(&self.path, Promise::PrivateAndDurable, |file| file.write_all(&text))
-        });
-        written.map_err(|error| self.failed("write", error))
+    pub fn write(&self) -> anyhow::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        let written =
+            whole_file::replace(&self.path, Promise::PrivateAndDurable, |file| file.write_all(&text));
+        written.with_context(|| format!("could not write {}", self.path.display()))
     }
 
     /// Removes the file: nothing is up any more.
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn remove(self) -> Result<(), PlaceError> {
-        fs::remove_file(&self.path).map_err(|error| self.failed("remove", error))
-    }
-
-    fn failed(&self, action: &'static str, source: io::Error) -> PlaceError {
-        PlaceError::File { action, path: self.path.clone(), source }
+    pub fn remove(self) -> anyhow::Result<()> {
+        fs::remove_file(&self.path).with_context(|| format!("could not remove {}", self.path.display()))
     }
 
     /// Description of the cluster.
     pub fn words(&self) -> String {
         let workers = match &self.place {
-            Place::Ssh(place) => {
-                let targets: Vec<&str> = place.hosts.iter().map(|host| host.target.as_str()).collect();
-                format!("workers on {}", targets.join(", "))
+            Place::Ssh { hosts } => {
+                format!("workers on {}", hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
             }
             Place::Slurm { .. } => format!("workers in Slurm's job {}", self.name),
-            Place::Ray(place) => format!("actors of Ray at {}", place.address),
+            Place::Ray => "actors of Ray".to_owned(),
         };
         format!("a master on {} with {workers}", self.machine)
     }
@@ -145,14 +129,14 @@ mod tests {
     fn record_survives_a_master_that_tidies_up_and_is_claimed_once() {
         let folder = tempfile::tempdir().unwrap();
         let record = Record::new(folder.path(), Place::Slurm { join: "slurm.join".into() });
-        record.claim().unwrap();
+        record.claim(folder.path()).unwrap();
         whole_file::replace(&record.path, Promise::Private, |file| {
             file.write_all(&serde_json::to_vec(&record)?)?;
             StateFolder::take(folder.path().to_path_buf()).map(drop).map_err(io::Error::other)
         })
         .unwrap();
-        let refused = record.claim().unwrap_err();
-        assert!(matches!(refused.downcast_ref(), Some(PlaceError::Up { .. })), "{refused:?}");
+        let refused = record.claim(folder.path()).unwrap_err();
+        assert!(refused.to_string().contains("is up already"), "{refused:?}");
         assert_eq!(Record::read(folder.path()).unwrap().unwrap().words(), record.words());
         record.remove().unwrap();
         assert!(Record::read(folder.path()).unwrap().is_none());

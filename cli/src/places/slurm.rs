@@ -5,13 +5,13 @@
 //! contains it.
 
 use super::flags::UpCommand;
-use super::{PlaceError, Row, call, quoted};
+use super::{call, quoted, refused};
 use crate::usage::usage;
-use gristmill_runtime::cluster::{Tool, ToolInput};
+use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};
 use gristmill_worker::http::{JoinLine, make_private_directory};
 use gristmill_worker::whole_file::{self, Promise};
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -22,11 +22,9 @@ const SCRIPT: &str = include_str!("../../../deploy/slurm.batch");
 /// Time for Slurm to respond.
 const CALL_MAX: Duration = Duration::from_secs(60);
 
-/// Time for workers to end by themselves once their master has.
-const END_MAX: Duration = Duration::from_secs(30);
-
-/// Time for cancelled jobs to end: Slurm kills after its `KillWait`, 30 s by default.
-const CANCELLED_MAX: Duration = Duration::from_secs(90);
+/// Time for workers to end by themselves once their master has, and for cancelled jobs to end: Slurm kills after its
+/// `KillWait`, 30 s by default.
+const END_MAX: Duration = Duration::from_secs(60);
 
 /// Pause between checks.
 const CHECK_PAUSE: Duration = Duration::from_millis(200);
@@ -39,7 +37,7 @@ pub fn script(flags: &UpCommand, name: &str, state: &Path) -> anyhow::Result<Str
     let mut options = vec![
         format!("--job-name={name}"),
         format!("--array=1-{}", flags.nodes),
-        format!("--output={}", log(state, "%A", "%a")),
+        format!("--output={}", state.join("logs/slurm-%A-%a.log").display()),
     ];
     options.extend(flags.workers_per_host.map(|workers| format!("--cpus-per-task={workers}")));
     options.extend(flags.sbatch.iter().cloned());
@@ -53,11 +51,7 @@ pub fn script(flags: &UpCommand, name: &str, state: &Path) -> anyhow::Result<Str
     Ok(format!("{first}\n{options}{}", rest.replace("exec \"$@\"", &format!("exec {}", command.join(" ")))))
 }
 
-fn log(state: &Path, job: &str, node: &str) -> String {
-    state.join("logs").join(format!("slurm-{job}-{node}.log")).display().to_string()
-}
-
-/// Submits the workers' job array.
+/// Submits the workers' job array, and returns the number of workers.
 ///
 /// # Errors
 /// Slurm rejects it, or a file that cannot be written.
@@ -67,21 +61,13 @@ pub async fn start(
     join: &Path,
     state: &Path,
     line: &JoinLine,
-) -> anyhow::Result<Vec<Row>> {
+) -> anyhow::Result<u32> {
     let script = ToolInput::Bytes(script(flags, name, state)?.into_bytes());
     make_private_directory(&state.join("logs"))?;
     let text = line.to_text();
     whole_file::replace(join, Promise::Private, |file| file.write_all(text.as_bytes()))?;
-    let answer = call("submit the workers' job", Tool::Sbatch, &["--parsable"], script, CALL_MAX).await?;
-    // NUMBER[;CLUSTER]
-    let job = answer.stdout.trim().split(';').next().unwrap_or_default().to_owned();
-    let workers = flags.workers_per_host;
-    let row = |node: u32| Row {
-        host: format!("job {job}_{node}"),
-        workers,
-        log: log(state, &job, &node.to_string()),
-    };
-    Ok((1..=flags.nodes).map(row).collect())
+    slurm("submit the workers' job", Tool::Sbatch, &[], script).await?;
+    Ok(flags.nodes * flags.workers_per_host.unwrap_or(1))
 }
 
 /// Ends the jobs: pending ones are cancelled, running ones end with their master or are cancelled then.
@@ -90,34 +76,25 @@ pub async fn start(
 /// Slurm does not respond, or does not end them.
 pub async fn end(name: &str, join: &Path) -> anyhow::Result<()> {
     let name = format!("--name={name}");
-    let cancel = async |further: &[&str]| {
-        let words = [&[name.as_str()], further].concat();
-        call("cancel Slurm's jobs", Tool::Scancel, &words, ToolInput::Nothing, CALL_MAX).await
-    };
-    cancel(&["--state=PENDING"]).await?;
-    if !are_gone_within(&name, END_MAX).await? {
-        cancel(&[]).await?;
-        if !are_gone_within(&name, CANCELLED_MAX).await? {
-            let said = format!("jobs with {name} still exist after {CANCELLED_MAX:?}");
-            return Err(PlaceError::Refused { what: "end Slurm's jobs", said }.into());
+    for cancelled in [&[name.as_str(), "--state=PENDING"][..], &[&name]] {
+        slurm("cancel Slurm's jobs", Tool::Scancel, cancelled, ToolInput::Nothing).await?;
+        let end = Instant::now() + END_MAX;
+        while Instant::now() < end {
+            let words = ["--noheader", "--me", &name, "--format=%T"];
+            let jobs = slurm("list Slurm's jobs", Tool::Squeue, &words, ToolInput::Nothing).await?;
+            if jobs.trim().is_empty() {
+                let _ = fs::remove_file(join);
+                return Ok(());
+            }
+            sleep(CHECK_PAUSE).await;
         }
     }
-    match fs::remove_file(join) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
+    Err(refused(format!("could not end Slurm's jobs: some with {name} still exist")))
 }
 
-async fn are_gone_within(name: &str, limit: Duration) -> Result<bool, PlaceError> {
-    let end = Instant::now() + limit;
-    loop {
-        let words = ["--noheader", "--me", name, "--format=%T"];
-        let answer = call("list Slurm's jobs", Tool::Squeue, &words, ToolInput::Nothing, CALL_MAX).await?;
-        if answer.stdout.trim().is_empty() || Instant::now() >= end {
-            return Ok(answer.stdout.trim().is_empty());
-        }
-        sleep(CHECK_PAUSE).await;
-    }
+async fn slurm(what: &str, tool: Tool, words: &[&str], input: ToolInput) -> anyhow::Result<String> {
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    call(what, ToolCall { tool, words, input, limit: CALL_MAX }).await
 }
 
 #[cfg(test)]
@@ -138,7 +115,7 @@ mod tests {
             "--program",
             "/opt/it's/gristmill",
         ];
-        let typed = typed.iter().chain(&["--sbatch", "--partition=short", "--memory", "$(x)"]);
+        let typed = typed.iter().chain(&["--sbatch", "--partition=short", "--", "--memory", "$(x)"]);
         let matches = UpCommand::augment_args(Command::new("up")).get_matches_from(typed);
         let flags = UpCommand::from_arg_matches(&matches).unwrap();
         let text = script(&flags, "gristmill-ab", Path::new("/home/ada/state")).unwrap();
@@ -149,7 +126,7 @@ mod tests {
             "#SBATCH --signal=B:TERM@90",
             "#SBATCH --output=/home/ada/state/logs/slurm-%A-%a.log",
             "#SBATCH --partition=short",
-            r"exec '/opt/it'\''s/gristmill' 'worker' '--join' '/home/ada/state/slurm.join' '--workers' '4' '--memory' '$(x)'",
+            r"exec '/opt/it'\''s/gristmill' 'worker' '--join' '/home/ada/state/slurm.join' '--workers=4' '--memory' '$(x)'",
         ] {
             assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
         }

@@ -5,16 +5,18 @@
 
 use super::flags::UpCommand;
 use super::record::{Place, Record};
-use super::{PlaceError, Row, last_words, quoted};
+use super::{PlaceError, call, quoted};
+use crate::usage::usage;
+use anyhow::Context as _;
 use gristmill_runtime::chain;
 use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};
+use gristmill_runtime::plural::counted;
 use gristmill_worker::http::{JoinLine, make_private_directory};
-use gristmill_worker::protocol::ProgramSum;
 use gristmill_worker::whole_file::{self, Promise};
-use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -29,6 +31,20 @@ const GUESTS: &str = ".local/state/gristmill/guests";
 /// Maximum number of hosts that are called at once.
 const AT_ONCE: usize = 16;
 
+/// Time for a connection, which then counts as broken if it does not respond for as long.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// Arguments of `ssh` before the host.
+const OPTIONS: [&str; 7] = [
+    "-oBatchMode=yes",
+    "-oConnectTimeout=10",
+    "-oServerAliveInterval=5",
+    "-oServerAliveCountMax=2",
+    "-oClearAllForwardings=yes",
+    "-T",
+    "--",
+];
+
 /// Time for a host to create a directory.
 const CREATE_MAX: Duration = Duration::from_secs(10);
 
@@ -41,237 +57,175 @@ const SEND_MAX: Duration = Duration::from_secs(300);
 /// File of this process's program, even if it has been replaced.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Exit code of `ssh` itself.
-const SSH_FAILED: i32 = 255;
-
-/// Hosts of ssh.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SshPlace {
-    /// The settings file of `ssh`; `None`: the user's.
-    pub config: Option<PathBuf>,
-    /// Longest time for a connection, seconds.
-    pub connect_s: u32,
-    /// The hosts.
-    pub hosts: Vec<SshHost>,
+/// A step on a host, by a command that means the same in every shell.
+#[derive(Clone)]
+enum Step {
+    Create,
+    Send,
+    /// The script with its variables, for this purpose.
+    Script(&'static str, String),
 }
 
-/// A host of ssh.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SshHost {
-    /// `[USER@]HOST`, as `ssh` takes it.
-    pub target: String,
-    /// Its port, or `None` for that of the settings of `ssh`.
-    pub port: Option<u16>,
-    /// Number of worker processes, or `None` for that of all hosts.
-    pub workers: Option<u32>,
-    /// True if something may run there or be stored there.
-    pub touched: bool,
-}
-
-/// A call of a host.
-struct HostCall {
-    what: &'static str,
-    /// A command that means the same in every shell.
-    command: String,
-    input: Input,
-    /// Time limit, without that for the connection.
-    limit: Duration,
-}
-
-/// Standard input of a command on a host.
-enum Input {
-    Nothing,
-    Text(String),
-    Program,
-}
-
-/// Results of calls, by the hosts' positions, in their order.
-type Outcomes<T> = Vec<(usize, Result<T, PlaceError>)>;
-
-/// Starts workers on the hosts that respond.
+/// Reads a file of hosts, one on each line. A name goes to `ssh` as one word and never looks like one of its options.
 ///
 /// # Errors
-/// No host takes part, or not all if all are required.
-pub async fn start(flags: &UpCommand, line: &JoinLine, record: &mut Record) -> anyhow::Result<Vec<Row>> {
-    let Place::Ssh(place) = &mut record.place else { return Ok(Vec::new()) };
-    let name = record.name.clone();
-    let (mut rows, mut refused) = (Vec::new(), 0);
-    let mut refuse = |target: &str, error: &PlaceError| {
-        refused += 1;
-        say!("{target} does not take part: {}", chain(error));
-    };
-    let all = 0..place.hosts.len();
-    let created = place.each(all, &name, |_, folder| {
-        let command = format!("umask 077; mkdir -p {folder}");
-        vec![HostCall { what: "create a directory", command, input: Input::Nothing, limit: CREATE_MAX }]
-    });
-    for (number, outcome) in created.await {
-        let host = &mut place.hosts[number];
-        match outcome {
-            Ok(_) => host.touched = true,
-            Err(error) => refuse(&host.target, &error),
+/// A file that cannot be read, or a line that is not a host.
+pub fn read_hosts(path: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let file = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
+    let text = std::fs::read_to_string(file);
+    let text = text.with_context(|| format!("could not read the hosts in {}", path.display()))?;
+    parse(&text).map_err(|error| usage(format!("--hosts {}: {error}", path.display())))
+}
+
+fn parse(text: &str) -> Result<BTreeSet<String>, String> {
+    let mut hosts = BTreeSet::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_@:%".contains(&byte);
+        let host = line.rsplit('@').next().unwrap_or_default();
+        if line.is_empty() {
+            continue;
         }
+        if host.is_empty() || line.starts_with('-') || host.starts_with('-') || !line.bytes().all(plain) {
+            return Err(format!("line {}: `{line}` is not a host: write [USER@]HOST", number + 1));
+        }
+        hosts.insert(line.to_owned());
     }
-    let place = place.clone();
+    if hosts.is_empty() { Err("it names no host".to_owned()) } else { Ok(hosts) }
+}
+
+/// Starts workers on the hosts that respond, and returns their number.
+///
+/// # Errors
+/// No host takes part.
+pub async fn start(
+    flags: &UpCommand,
+    line: &JoinLine,
+    record: &mut Record,
+    mut hosts: BTreeSet<String>,
+) -> anyhow::Result<u32> {
+    let absent = "does not take part";
+    hosts = on_each(&hosts, &record.name, &Step::Create, absent).await.into_keys().collect();
+    record.place = Place::Ssh { hosts: hosts.clone() };
     record.write()?;
-    let sum = if flags.program().is_none() { own_sum()? } else { String::new() };
-    let join = line.to_text();
-    let started = place.each(place.touched(), &name, |host, folder| {
-        let path = flags.program().map_or_else(|| format!("{folder}/gristmill"), str::to_owned);
-        let values = [("folder", folder), ("program", &path), ("sum", &sum), ("join", &join)];
-        let start = script("start workers", "start", &values, &flags.worker_words(host.workers));
-        let command = format!("cat > {path}");
-        let send = HostCall { what: "send the program", command, input: Input::Program, limit: SEND_MAX };
-        if sum.is_empty() { vec![start] } else { vec![send, start] }
-    });
-    for (number, outcome) in started.await {
-        let host = &place.hosts[number];
-        match outcome {
-            Ok(cores) => {
-                let workers = host.workers.or(flags.workers_per_host).or(cores.trim().parse().ok());
-                let log = format!("{}:{}/worker.log", host.target, folder(&name, number));
-                rows.push(Row { host: host.target.clone(), workers, log });
-            }
-            Err(error) => refuse(&host.target, &error),
-        }
+    if flags.program.is_none() {
+        hosts = on_each(&hosts, &record.name, &Step::Send, absent).await.into_keys().collect();
     }
-    if rows.is_empty() || (flags.require_all && refused > 0) {
-        let hosts = place.hosts.len();
-        return Err(PlaceError::Hosts { refused, hosts, all: flags.require_all }.into());
+    let program = quoted(flags.program.as_deref().unwrap_or_default());
+    let join = quoted(&line.to_text());
+    let worker: String = flags.worker_words().iter().map(|word| format!(" {}", quoted(word))).collect();
+    let text = format!("verb=start\nprogram={program}\njoin={join}\nset --{worker}\n{SCRIPT}");
+    let started = on_each(&hosts, &record.name, &Step::Script("start workers", text), absent).await;
+    if started.is_empty() {
+        return Err(PlaceError::Hosts("no host takes part".to_owned()).into());
     }
-    Ok(rows)
+    let workers = |cores: &String| flags.workers_per_host.or(cores.trim().parse().ok()).unwrap_or(1);
+    Ok(started.values().map(workers).sum())
 }
 
-/// Ends workers on hosts and stores their logs; returns the hosts that failed, which stay touched.
+/// Ends workers on hosts and stores their logs.
 ///
 /// # Errors
-/// A log that cannot be written.
-pub async fn end(record: &mut Record, state: &Path) -> anyhow::Result<Vec<String>> {
-    let Place::Ssh(place) = &mut record.place else { return Ok(Vec::new()) };
+/// A log that cannot be written, or hosts that failed and are not forgotten: they stay in the record.
+pub async fn end(
+    record: &mut Record,
+    mut hosts: BTreeSet<String>,
+    state: &Path,
+    forget: bool,
+) -> anyhow::Result<()> {
     let logs = state.join("logs");
     make_private_directory(&logs)?;
-    let ended = place.each(place.touched(), &record.name, |_, folder| {
-        let values = [("folder", folder), ("program", ""), ("sum", ""), ("join", "")];
-        vec![script("end workers", "end", &values, &[])]
-    });
-    let mut left = Vec::new();
-    for (number, outcome) in ended.await {
-        let host = &mut place.hosts[number];
-        match outcome {
-            Ok(log) => {
-                let path = logs.join(format!("{}-{number}-{}.log", record.name, host.target));
-                whole_file::replace(&path, Promise::Private, |file| file.write_all(log.as_bytes()))?;
-                host.touched = false;
-            }
-            Err(error) => {
-                say!("{}: {}", host.target, chain(&error));
-                left.push(host.target.clone());
-            }
+    let step = Step::Script("end workers", format!("verb=end\n{SCRIPT}"));
+    for (host, log) in on_each(&hosts, &record.name, &step, "could not be brought down").await {
+        let path = logs.join(format!("{}-{host}.log", record.name));
+        whole_file::replace(&path, Promise::Private, |file| file.write_all(log.as_bytes()))?;
+        hosts.remove(&host);
+    }
+    if hosts.is_empty() || forget {
+        return Ok(());
+    }
+    let left = counted(hosts.len() as u64, "host is", "hosts are");
+    record.place = Place::Ssh { hosts };
+    record.write()?;
+    Err(PlaceError::Hosts(format!(
+        "{left} left; workers there end by themselves when they have not found their master for ten minutes. Type \
+         `gristmill cluster down` again to retry, or `gristmill cluster down --forget` to give them up"
+    ))
+    .into())
+}
+
+/// Takes a step on each of these hosts. Returns what it printed where it succeeded, and reports where it failed.
+async fn on_each(
+    hosts: &BTreeSet<String>,
+    name: &str,
+    step: &Step,
+    failed: &str,
+) -> BTreeMap<String, String> {
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let mut tasks = JoinSet::new();
+    for host in hosts {
+        let folder = format!("{GUESTS}/{name}-{host}");
+        let (host, step, permits) = (host.clone(), step.clone(), permits.clone());
+        tasks.spawn(async move {
+            // The semaphore is never closed.
+            let _permit = permits.acquire_owned().await;
+            let printed = ssh(&host, &folder, step).await;
+            (host, printed)
+        });
+    }
+    let mut succeeded = BTreeMap::new();
+    for (host, printed) in tasks.join_all().await {
+        match printed {
+            Ok(printed) => drop(succeeded.insert(host, printed)),
+            Err(error) => say!("{host} {failed}: {}", chain(error.as_ref())),
         }
     }
-    Ok(left)
+    succeeded
 }
 
-/// Checksum of this program.
-fn own_sum() -> Result<String, PlaceError> {
-    let summed = File::open(OWN_PROGRAM).and_then(ProgramSum::of_reader);
-    summed.map(|(sum, _)| sum.to_string()).map_err(unreadable)
-}
-
-fn unreadable(source: io::Error) -> PlaceError {
-    PlaceError::File { action: "read", path: OWN_PROGRAM.into(), source }
-}
-
-/// Directory of the workers of a host.
-fn folder(name: &str, number: usize) -> String {
-    format!("{GUESTS}/{name}-{number}")
-}
-
-/// The script, with its variables and parameters.
-fn script(what: &'static str, verb: &str, values: &[(&str, &str)], words: &[String]) -> HostCall {
-    let mut text = format!("verb={verb}\n");
-    values.iter().for_each(|(name, value)| text += &format!("{name}={}\n", quoted(value)));
-    text += "set --";
-    words.iter().for_each(|word| text += &format!(" {}", quoted(word)));
-    text += &format!("\n{SCRIPT}");
-    HostCall { what, command: "sh -s".to_owned(), input: Input::Text(text), limit: SCRIPT_MAX }
-}
-
-impl SshPlace {
-    /// Positions of the hosts on which something may run or be stored.
-    fn touched(&self) -> impl Iterator<Item = usize> {
-        self.hosts.iter().enumerate().filter(|(_, host)| host.touched).map(|(number, _)| number)
-    }
-
-    /// Makes the calls of each of these hosts one after another, and returns what the last one printed.
-    async fn each(
-        &self,
-        numbers: impl Iterator<Item = usize>,
-        name: &str,
-        calls: impl Fn(&SshHost, &str) -> Vec<HostCall>,
-    ) -> Outcomes<String> {
-        let permits = Arc::new(Semaphore::new(AT_ONCE));
-        let mut tasks = JoinSet::new();
-        for number in numbers {
-            let host = &self.hosts[number];
-            let calls = calls(host, &folder(name, number));
-            let (words, limit) = (self.words(host), Duration::from_secs(2 * u64::from(self.connect_s)));
-            let permits = permits.clone();
-            tasks.spawn(async move {
-                // The semaphore is never closed.
-                let _permit = permits.acquire_owned().await;
-                let mut printed = Ok(String::new());
-                for call in calls {
-                    printed = ssh(words.clone(), call, limit).await;
-                    if printed.is_err() {
-                        break;
-                    }
-                }
-                (number, printed)
-            });
-        }
-        let mut outcomes = tasks.join_all().await;
-        outcomes.sort_by_key(|(number, _)| *number);
-        outcomes
-    }
-
-    /// Arguments of `ssh` before the command.
-    fn words(&self, host: &SshHost) -> Vec<String> {
-        let mut words: Vec<String> = Vec::new();
-        if let Some(config) = &self.config {
-            words.extend(["-F".to_owned(), config.display().to_string()]);
-        }
-        let connect = self.connect_s;
-        // A connection that stops responding counts as broken after the same time as one that was never
-        // established.
-        let options = [
-            "BatchMode=yes".to_owned(),
-            format!("ConnectTimeout={connect}"),
-            format!("ServerAliveInterval={}", connect.div_ceil(2)),
-            "ServerAliveCountMax=2".to_owned(),
-            "ClearAllForwardings=yes".to_owned(),
-        ];
-        words.extend(options.into_iter().flat_map(|option| ["-o".to_owned(), option]));
-        words.extend(host.port.into_iter().flat_map(|port| ["-p".to_owned(), port.to_string()]));
-        words.extend(["-T", "--", &host.target].map(str::to_owned));
-        words
-    }
-}
-
-/// Runs a command on a host. `ssh` does not bound what a server does before authentication, hence the limit for the
+/// Takes a step on a host. `ssh` does not bound what a server does before authentication, hence the limit for the
 /// connection.
-async fn ssh(mut words: Vec<String>, call: HostCall, connect: Duration) -> Result<String, PlaceError> {
-    words.push(call.command);
-    let input = match call.input {
-        Input::Nothing => ToolInput::Nothing,
-        Input::Text(text) => ToolInput::Bytes(text.into_bytes()),
-        Input::Program => ToolInput::File(File::open(OWN_PROGRAM).map_err(unreadable)?),
+async fn ssh(host: &str, folder: &str, step: Step) -> anyhow::Result<String> {
+    let (what, command, input, limit) = match step {
+        Step::Create => {
+            let command = format!("umask 077; mkdir -p {folder}");
+            ("create a directory", command, ToolInput::Nothing, CREATE_MAX)
+        }
+        Step::Send => {
+            let program = File::open(OWN_PROGRAM).context("could not read this program")?;
+            ("send the program", format!("cat > {folder}/gristmill"), ToolInput::File(program), SEND_MAX)
+        }
+        Step::Script(what, text) => {
+            let input = ToolInput::Bytes(format!("folder={folder}\n{text}").into_bytes());
+            (what, "sh -s".to_owned(), input, SCRIPT_MAX)
+        }
     };
-    let answer = ToolCall { tool: Tool::Ssh, words, input, limit: call.limit + connect }.make().await?;
-    let said = last_words(&answer.stderr);
-    match answer.code {
-        Some(0) => Ok(answer.stdout),
-        Some(SSH_FAILED) => Err(PlaceError::Unreached { said }),
-        _ => Err(PlaceError::Refused { what: call.what, said }),
+    let words = OPTIONS.into_iter().chain([host, &command]).map(str::to_owned).collect();
+    call(what, ToolCall { tool: Tool::Ssh, words, input, limit: limit + 2 * CONNECT_MAX }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read_with_their_users() {
+        let hosts = parse("# ours\nnode1\n\nada@node2  # big\nfe80::1\nnode1\n").unwrap();
+        assert_eq!(hosts.iter().collect::<Vec<_>>(), ["ada@node2", "fe80::1", "node1"]);
+    }
+
+    #[test]
+    fn line_that_is_not_a_host_is_refused_with_its_number() {
+        for (text, words) in [
+            ("", "no host"),
+            ("a\n-oProxyCommand=x", "line 2: `-oProxyCommand=x` is not a host"),
+            ("ada@-x", "is not a host"),
+            ("a;b", "is not a host"),
+            ("$(x)", "is not a host"),
+            ("node workers=4", "is not a host"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(words), "{text:?}: {error}");
+        }
     }
 }

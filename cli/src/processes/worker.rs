@@ -4,11 +4,10 @@ use super::{Stoppable, log_to};
 use crate::child;
 use crate::flags::{ListenFlags, MasterFlags, WorkerFlags, memory};
 use crate::private_memory::keep_memory_private;
-use crate::query::{DrainCommand, drain};
 use crate::settings::Settings;
 use crate::switches::FirstSignal;
 use crate::usage::usage;
-use clap::{Args, Subcommand};
+use clap::Args;
 use gristmill_runtime::cluster::{ChildConfig, ShippedPrograms, WorkerChild, leave_folders};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::work_token_of;
@@ -40,10 +39,7 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// until others have fetched its data, for at most 80 s. A second signal ends it at once; its tasks run again
 /// elsewhere.
 #[derive(Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct WorkerCommand {
-    #[command(subcommand)]
-    action: Option<WorkerAction>,
     #[command(flatten)]
     workers: WorkerFlags,
     /// Memory of each of these processes [default: 25 % of the machine's memory for all of them]
@@ -69,12 +65,6 @@ pub struct WorkerCommand {
     master: MasterFlags,
 }
 
-/// Other actions on workers.
-#[derive(Subcommand)]
-enum WorkerAction {
-    Drain(DrainCommand),
-}
-
 /// Parses ports: one, or the first and the last.
 fn parse_ports(text: &str) -> Result<(u16, u16), String> {
     let address: ListenAddress = format!("0.0.0.0:{text}")
@@ -85,9 +75,6 @@ fn parse_ports(text: &str) -> Result<(u16, u16), String> {
 
 /// `gristmill cluster worker`: starts worker processes, replaces those that die, ends with the master.
 pub fn worker(settings: &Settings, flags: &WorkerCommand) -> anyhow::Result<u8> {
-    if let Some(WorkerAction::Drain(drained)) = &flags.action {
-        return drain(settings, drained);
-    }
     descriptors::ensure_enough()?;
     log_to(None, "info");
     let mut line = flags.master.join_line(settings)?;

@@ -7,10 +7,9 @@ use crate::cluster::other_build;
 use crate::faults::shim;
 use crate::support::sandbox::{Finished, PROGRAM};
 use crate::support::standing::{Standing, await_join_line, start_worker};
-use crate::support::{Sandbox, is_root, process, until};
+use crate::support::{Sandbox, process, until};
 use rustix::process::Signal;
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -39,15 +38,11 @@ fn is_healthy(sandbox: &Sandbox, words: &str) {
 fn doctor_names_each_fault_of_a_machine_that_is_put_into_it_and_none_of_a_healthy_one() {
     let sandbox = Sandbox::new();
     is_healthy(&sandbox, "no master is known here");
-    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let listen = taken.local_addr().unwrap().to_string();
     let missing = sandbox.text("nowhere");
     for (flags, words) in [
-        (["--listen", listen.as_str()], "nothing can listen on"),
         (["--memory", "900TiB"], "--memory is 900"),
         (["--disk-reserve", "900TiB"], "less than the 900"),
         (["--spill-dir", missing.as_str()], "nothing can be written to the spill directory"),
-        (["--path", missing.as_str()], "does not exist on this machine"),
     ] {
         finds(doctor(&sandbox, &flags), 1, words);
     }
@@ -59,7 +54,6 @@ fn doctor_names_each_fault_of_a_machine_that_is_put_into_it_and_none_of_a_health
 #[test]
 fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_healthy_one() {
     let sandbox = Sandbox::new();
-    let missing = sandbox.text("nowhere");
     // The master must not give up the worker stopped below before the doctor has run.
     sandbox.write("faults/master.silence", "600000");
     let master = sandbox.gristmill(["master"]).start();
@@ -69,11 +63,6 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
     let standing = Standing::of(&sandbox, master, workers, join);
     standing.await_workers(2);
     is_healthy(&sandbox, "the master and 2 workers");
-    finds(doctor(&sandbox, &["--path", &missing]), 3, "does not see");
-    let shared = sandbox.text("shared");
-    fs::create_dir(&shared).unwrap();
-    doctor(&sandbox, &["--path", &shared]).expect_code(0);
-    assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "the probe is removed");
     finds(sandbox.program(&other_build(&sandbox), ["doctor"]).finish(), 1, "this program is build ");
 
     // It still accepts connections but sends no responses, neither to clients nor to the other worker.
@@ -140,26 +129,5 @@ fn doctor_tells_a_token_that_opens_nothing_and_a_file_that_is_no_join_line_from_
     {
         finds(doctor(&sandbox, &["--join", file, "--workers", "1"]), 1, words);
     }
-    standing.end();
-}
-
-#[test]
-fn doctor_names_a_worker_that_sees_another_directory_of_the_same_name() {
-    if !is_root("mounts of a worker's own") {
-        return;
-    }
-    let sandbox = Sandbox::new();
-    let master = sandbox.gristmill(["master"]).start();
-    let join = await_join_line(&master);
-    sandbox.write("shared/here", "");
-    let (shared, state) = (sandbox.text("shared"), sandbox.text("state"));
-    let script =
-        "mount -t tmpfs none \"$1\" && touch \"$1/here\" && exec \"$0\" worker --workers 1 --state \"$2\"";
-    let words = ["-m", "--propagation", "private", "sh", "-c", script, PROGRAM, &shared, &state];
-    let worker = sandbox.program(Path::new("unshare"), words).start();
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
-    standing.await_workers(1);
-    finds(doctor(&sandbox, &["--path", &shared]), 1, "sees something else under ");
-    finds(doctor(&sandbox, &["--path", &format!("{shared}/nothing")]), 2, "does not exist on this machine");
     standing.end();
 }

@@ -109,8 +109,8 @@ fn job_is_cancelled_by_the_token_that_submitted_it_or_an_admin_and_by_no_other()
     assert_eq!(post(&standing, &page(&sandbox.text("state/join")), &path, "").0, 204);
     cancel(&second, &ada).expect_code(0);
     cancel(&third, &sandbox.text("state/join")).expect_code(0);
-    for list in ["jobs", "history"] {
-        let listed = sandbox.gristmill([list]).finish().expect_code(0).stdout_text();
+    for list in [&["jobs"][..], &["jobs", "--ended"]] {
+        let listed = sandbox.gristmill(list).finish().expect_code(0).stdout_text();
         let row =
             |job: &str| listed.lines().find(|line| line.split_whitespace().next() == Some(job)).unwrap();
         assert!(row(&first).contains("submit-ada") && row(&third).contains("admin"), "{listed}");

@@ -62,7 +62,7 @@ fn worker_that_is_drained_ends_what_it_runs_and_nothing_runs_again() {
     let leaving = workers.find(|worker| worker["pid"] == held.held).unwrap();
     let name = format!("worker-{}", leaving["worker"]);
     let parent = held.take_parent();
-    let drained = sandbox.gristmill(["worker", "drain", &name]).finish().expect_code(0);
+    let drained = sandbox.gristmill(["drain", &name]).finish().expect_code(0);
     drained.expect_words(&[&format!("{name} leaves once its tasks have ended")]);
     held.standing.await_workers(2);
     sandbox.go_on("map");
@@ -146,7 +146,7 @@ fn worker_that_does_not_come_to_leave_in_good_order_ends_after_a_while_all_the_s
 fn drain_of_a_worker_that_is_not_there_is_refused_by_name() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
-    let refused = sandbox.gristmill(["worker", "drain", "worker-9"]).finish().expect_code(2);
+    let refused = sandbox.gristmill(["drain", "worker-9"]).finish().expect_code(2);
     refused.expect_words(&["there is no worker-9", "gristmill status"]);
     standing.end();
 }

@@ -26,7 +26,7 @@ fn jobs_of_a_master_that_has_ended_are_told_with_their_attempts_by_the_next_one(
     until("the job to be kept", || kept.exists().then_some(()));
     standing.end();
     let standing = Standing::start(&sandbox, 0);
-    let jobs = sandbox.gristmill(["history"]).finish().expect_code(0).stdout_text();
+    let jobs = sandbox.gristmill(["jobs", "--ended"]).finish().expect_code(0).stdout_text();
     assert!(
         jobs.lines().any(|line| line.trim_start().starts_with(&job) && line.contains("succeeded")),
         "{jobs}"
@@ -69,10 +69,10 @@ fn history_says_that_its_register_is_gone_or_damaged_instead_of_listing_nothing(
     std::fs::remove_file(&register).unwrap();
     for words in ["was gone when this master began", "1 line of the register of jobs "] {
         let standing = Standing::start(&sandbox, 0);
-        let said = sandbox.gristmill(["history"]).finish().expect_code(3);
+        let said = sandbox.gristmill(["jobs", "--ended"]).finish().expect_code(3);
         assert!(said.stdout.is_empty(), "{}", said.stdout_text());
         said.expect_words(&["could not list all ended jobs: ", words]);
-        let json = sandbox.gristmill(["history", "--json"]).finish().expect_code(3);
+        let json = sandbox.gristmill(["jobs", "--ended", "--json"]).finish().expect_code(3);
         assert_eq!(json.expect_words(&[words]).json(), serde_json::json!([]));
         standing.end();
         std::fs::write(&register, "what is this?\n").unwrap();
@@ -164,7 +164,7 @@ fn what_stands_in_the_place_of_a_history_is_named_and_the_master_goes_on_and_end
         let told = sandbox.gristmill(["trace", job]).finish().expect_code(3);
         told.expect_words(&[words, &format!("ended-jobs/{job}.json"), "hint:"]);
     }
-    sandbox.gristmill(["history"]).finish().expect_code(0);
+    sandbox.gristmill(["jobs", "--ended"]).finish().expect_code(0);
     standing.end();
 }
 
@@ -194,8 +194,8 @@ fn jobs_have_times_on_the_wall_and_parameters_that_are_an_object_under_the_next_
         said.contains(&format!("submitted {}, started {}, ended {}", times[0], times[1], times[2])),
         "{said}"
     );
-    for command in ["jobs", "history"] {
-        let listed = sandbox.gristmill([command]).finish().expect_code(0).stdout_text();
+    for flags in [&["jobs"][..], &["jobs", "--ended"]] {
+        let listed = sandbox.gristmill(flags).finish().expect_code(0).stdout_text();
         assert!(listed.contains(&times[0]) && listed.contains(&times[2]), "{listed}");
     }
     standing.end();

@@ -10,7 +10,7 @@
 //!   lowers limits of the operating system, `disk` fills disks, `user_code` misbehaves, and `words` checks
 //!   the messages. `faults` is a table of faults and the phases at which they are injected, each judged by the same
 //!   ten invariants.
-//! - Command line: `cli`, `top` (in a pseudo-terminal), `first_hour` (mistakes of new users), `cluster` (a
+//! - Command line: `cli`, `first_hour` (mistakes of new users), `cluster` (a
 //!   master and workers that a user starts), `cluster_flags` (their settings), `tokens`. `narrate` shows a
 //!   job pair by pair, and `history` shows ended jobs. `sim` and `verify` need no cluster. Also `compare`,
 //!   `paper` and `replay`.
@@ -77,7 +77,6 @@ mod suspend;
 #[cfg(all(feature = "formats", feature = "stores"))]
 mod tables;
 mod tokens;
-mod top;
 mod trust;
 mod user_code;
 #[cfg(feature = "papers")]

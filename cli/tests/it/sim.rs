@@ -390,20 +390,6 @@ fn size_buys_the_mix_of_the_reference() {
 }
 
 #[test]
-fn fit_finds_the_reference_distribution() {
-    let sandbox = Sandbox::new();
-    let times = sandbox.write("times", "# seconds\n2.0 2.1, 2.3\n2.35 2.8 3.1 3.6\n4.4\n6 9.5 15 31\n");
-    let json = sandbox.run_well(["fit", &times, "--json"]).json();
-    for (field, value) in [("T", 2.0), ("a", 0.039_446_316_7), ("b", 0.689_805_499)] {
-        assert!((json[field].as_f64().unwrap() - value).abs() < 1e-6, "{field} is {}", json[field]);
-    }
-    let bad = sandbox.write("bad", "1\n2 -3\n");
-    sandbox.run(["fit", &bad]).expect_code(4).expect_words(&["line 2: `-3`"]);
-    let same = sandbox.write("same", "1 1 1\n");
-    sandbox.run(["fit", &same]).expect_code(4).expect_words(&["two different times"]);
-}
-
-#[test]
 fn the_list_names_everything_that_can_be_called() {
     let sandbox = Sandbox::new();
     let text = sandbox.run_well(["sim", "--list"]).stdout_text();
@@ -415,7 +401,7 @@ fn the_list_names_everything_that_can_be_called() {
 #[test]
 fn help_of_the_simulating_commands_fits_80_columns() {
     let sandbox = Sandbox::new();
-    for command in ["sim", "order", "place", "size", "fit", "verify", "paper"] {
+    for command in ["sim", "order", "place", "size", "verify", "paper"] {
         for flag in ["-h", "--help"] {
             let help = sandbox.run_well([command, flag]).stdout_text();
             assert!(help.contains("Usage: gristmill"), "{command} {flag}");

@@ -1,4 +1,4 @@
-//! Data of the live page and of `top`: the code that opens the page, and the feed of changes.
+//! Data of the live page: the code that opens the page, and the feed of changes.
 
 use super::{JobStatus, MasterStatus, WorkerStatus};
 use gristmill_scheduler::ids::WorkerId;

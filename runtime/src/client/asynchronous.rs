@@ -3,7 +3,6 @@
 //! Dropping a future stops its work. A tokio runtime with time and network is required. Jobs are planned and run in
 //! `jobs`. The blocking interface is in `client`.
 
-use super::feed::Feed;
 use super::lines::Lines;
 use super::outcome::ClientError;
 use super::reconnect::{self, Again};
@@ -21,12 +20,10 @@ use gristmill_worker::http::{
     Answer, Body, Endpoint, HttpError, JoinLine, Key, Permissions, Phase, Plaintext, Pool, Secret, Timeouts,
     Token, full,
 };
-use gristmill_worker::input::FilePath;
 use hyper::body::Body as _;
 use hyper::{Method, StatusCode, Uri};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::path::Path;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -62,14 +59,8 @@ impl AsyncClient {
     /// Creates a client of the master of this join line, without sending a request.
     #[must_use]
     pub fn new(master: &JoinLine) -> Self {
-        Self::with_silence(master, fault::span("client.silence", SILENCE_MAX))
-    }
-
-    /// As [`AsyncClient::new`], for a master that counts as gone after this much silence.
-    #[must_use]
-    pub fn with_silence(master: &JoinLine, silence: Duration) -> Self {
         let timeouts = Timeouts {
-            stall: silence,
+            stall: fault::span("client.silence", SILENCE_MAX),
             // A follower of a job receives little while nothing changes.
             steady: false,
             ..Timeouts::default()
@@ -166,14 +157,6 @@ impl AsyncClient {
         let route = if role == Role::View { "page" } else { "page/submit" };
         let made: PageCode = parsed(&self.change(Method::POST, route, &()).await?)?;
         Ok(made.code)
-    }
-
-    /// Follows the changes at the master, as its live page does.
-    ///
-    /// # Errors
-    /// A token without the right to view, or a master that cannot be reached.
-    pub async fn feed(&self) -> Result<Feed<'_>, ClientError> {
-        Ok(Feed::new(self, self.send(Method::GET, &format!("{ROOT}/feed"), full(Vec::new())).await?))
     }
 
     /// Name of the token used for requests: its role, a label if it has one, and its generation.
@@ -285,22 +268,18 @@ impl AsyncClient {
         self.request(Method::POST, &path, Vec::new()).await.map(drop)
     }
 
-    /// Checks all workers: each reports on itself and on its routes to the others, and if it can see this path and a
-    /// probe below it. The checks are in the order of the workers of the master that is also returned. All checks run
-    /// at once, and each has a timeout of a few seconds ([`check`](gristmill_worker::agent::check) names them).
+    /// Checks all workers: each reports on itself and on its routes to the others. The checks are in the order of
+    /// the workers of the master that is also returned. All checks run at once, and each has a timeout of a few seconds ([`check`](gristmill_worker::agent::check) names them).
     ///
     /// # Errors
     /// A token that may not submit jobs, or a master that cannot be reached. A worker that does not respond is an item.
     pub async fn check_workers(
         &self,
-        path: Option<&Path>,
-        probe: Option<&Path>,
     ) -> Result<(MasterStatus, Vec<Result<HeardCheck, HttpError>>), ClientError> {
         let ClusterStatus { master, list_keys } = self.get(&format!("{ROOT}/cluster")).await?;
         let peers = master.workers.iter().map(|worker| worker.endpoint.clone()).collect();
-        let request =
-            CheckRequest { peers, path: path.map(FilePath::from), probe: probe.map(FilePath::from) };
-        let body = serde_json::to_vec(&request).map_err(|source| ClientError::Answer { source })?;
+        let body =
+            serde_json::to_vec(&CheckRequest { peers }).map_err(|source| ClientError::Answer { source })?;
         let mut asked = JoinSet::new();
         for (number, worker) in master.workers.iter().enumerate() {
             let (pool, body, endpoint) = (self.pool.clone(), body.clone(), worker.endpoint.clone());

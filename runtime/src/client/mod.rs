@@ -4,7 +4,6 @@
 //! which also serves files to workers while a job runs. An embedded cluster is started in `cluster`.
 
 mod asynchronous;
-mod feed;
 mod jobs;
 mod joining;
 mod lines;
@@ -24,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use asynchronous::{AsyncClient, HeardCheck};
-pub use feed::Feed;
 pub use jobs::Ready;
 pub use outcome::{ClientError, JobReport};
 pub use result::ResultError;

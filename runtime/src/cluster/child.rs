@@ -327,15 +327,6 @@ pub fn start_detached(words: &[String], log: File) -> io::Result<std::process::C
     command.spawn()
 }
 
-/// Opens a file with the system's program for that, and does not wait for it.
-///
-/// # Errors
-/// Errors of the operating system.
-pub fn start_opener(program: &str, file: &Path) -> io::Result<()> {
-    let mut command = std::process::Command::new(program);
-    command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
-}
-
 /// Starts a program of the system with these arguments, killed if this process drops it.
 pub(super) fn start_tool(program: &OsStr, words: &[String], stdin: Stdio) -> io::Result<Child> {
     let mut command = Command::new(program);

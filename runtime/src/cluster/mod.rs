@@ -12,7 +12,7 @@ mod workers;
 
 pub use child::{
     ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild,
-    inherited, start_command, start_detached, start_opener,
+    inherited, start_command, start_detached,
 };
 pub use folders::{leave_folders, remove_folders};
 pub use strays::end_strays;

@@ -1,6 +1,6 @@
 //! Limits from which on a run is not comparable with others because its slots held each other up, or deserves a remark.
 //!
-//! `compare` has the curves of a run and judges each moment; `run` has sums over a job alone and judges its mean.
+//! `compare` has the curves of a run and judges each moment.
 
 /// Fraction of a run's time with more working slots than cores from which on it is not comparable, percent.
 pub const OVERCOMMITTED_MAX: f64 = 5.0;
@@ -11,13 +11,6 @@ pub const WORKING_MIN: f64 = 0.25;
 
 /// Fraction of all cores from which on they count as saturated at a moment.
 pub const SATURATED_MIN: f64 = 0.9;
-
-/// The same as a mean over a job, whose start and end use less.
-pub const SATURATED_MEAN_MIN: f64 = 0.7;
-
-/// Mean number of busy slots per core over a job from which on they count as too many. A value slightly above 1 is
-/// within the measurement error.
-pub const CROWD_MIN: f64 = 1.1;
 
 /// Fraction of the cores' time used by other processes that deserves a remark, percent.
 pub const OTHERS_BUSY_MAX: f64 = 50.0;

@@ -3,16 +3,12 @@
 use super::files::REQUEST_BYTES_MAX;
 use crate::error_text::chain;
 use crate::http::{self, Body, Connection, Endpoint, HttpError, Plaintext, Timeouts};
-use crate::input::{FilePath, open_regular};
 use crate::response;
 use crate::segment::SpillDirs;
 use crate::{descriptors, machine};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io::Read;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
 
@@ -29,20 +25,11 @@ pub(crate) const ROUTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// routes, all at once, which takes at most twice `ROUTE_TIMEOUT`.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Prefix of the names of probes.
-pub const PROBE: &str = ".gristmill-doctor-";
-
 /// Request for a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckRequest {
     /// Peers whose routes are tested.
     pub peers: Vec<Endpoint>,
-    /// Path that the worker should see.
-    pub path: Option<FilePath>,
-    /// File that was just written below that path. A worker that does not see it sees another directory
-    /// of that name.
-    #[serde(default)]
-    pub probe: Option<FilePath>,
 }
 
 /// Report of a worker.
@@ -56,14 +43,6 @@ pub struct WorkerCheck {
     pub disk_free_bytes: u64,
     /// Build id.
     pub build: String,
-    /// True if it sees the path.
-    pub sees: Option<bool>,
-    /// True if it sees the probe.
-    #[serde(default)]
-    pub sees_probe: Option<bool>,
-    /// Fingerprint of the path, from [`fingerprint`].
-    #[serde(default)]
-    pub fingerprint: Option<u32>,
     /// Error of the route to each peer; `None` if it is reached.
     pub unreached: Vec<Option<String>>,
 }
@@ -72,27 +51,6 @@ pub struct WorkerCheck {
 #[must_use]
 pub fn wall_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
-/// Maximum bytes and names in a fingerprint.
-const PRINTED_BYTES_MAX: u64 = 64 << 10;
-const PRINTED_NAMES_MAX: usize = 10_000;
-
-/// Returns a checksum of a path, by which two machines detect if they see the same. For a file it covers the
-/// length and first bytes, for a directory its names. Names of probes, which are temporary, do not count.
-#[must_use]
-pub fn fingerprint(path: &Path) -> Option<u32> {
-    let found = fs::metadata(path).ok()?;
-    if found.is_dir() {
-        let names = fs::read_dir(path).ok()?.flatten().map(|entry| entry.file_name().into_encoded_bytes());
-        let mut names: Vec<_> = names.filter(|name| !name.starts_with(PROBE.as_bytes())).collect();
-        names.sort_unstable();
-        names.truncate(PRINTED_NAMES_MAX);
-        return Some(crc32c::crc32c(&names.join(&0)));
-    }
-    let mut bytes = found.len().to_le_bytes().to_vec();
-    open_regular(path).ok()?.take(PRINTED_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(crc32c::crc32c(&bytes))
 }
 
 /// Serves `POST /check`.
@@ -104,16 +62,11 @@ pub(super) async fn answer_check(
     let Ok(body) = http::read_limited(request.into_body(), REQUEST_BYTES_MAX).await else {
         return response::status(StatusCode::PAYLOAD_TOO_LARGE);
     };
-    let Ok(CheckRequest { mut peers, path, probe }) = serde_json::from_slice(&body) else {
+    let Ok(CheckRequest { mut peers }) = serde_json::from_slice(&body) else {
         return response::status(StatusCode::BAD_REQUEST);
     };
     peers.truncate(PEERS_MAX);
-    let look = move || {
-        let sees = |path: &FilePath| path.to_path().exists();
-        let print = path.as_ref().and_then(|path| fingerprint(path.to_path()));
-        (path.as_ref().map(sees), probe.as_ref().map(sees), print, spill.free_bytes())
-    };
-    let looked = tokio::task::spawn_blocking(look);
+    let looked = tokio::task::spawn_blocking(move || spill.free_bytes());
     let mut ways = JoinSet::new();
     for (number, peer) in peers.iter().cloned().enumerate() {
         ways.spawn(
@@ -127,22 +80,13 @@ pub(super) async fn answer_check(
         }
     }
     // Unknown values are not reported as numbers.
-    let Ok((sees, sees_probe, fingerprint, Ok((disk_free_bytes, _)))) = looked.await else {
+    let Ok(Ok((disk_free_bytes, _))) = looked.await else {
         return response::status(StatusCode::INTERNAL_SERVER_ERROR);
     };
     let (descriptors, build) = (descriptors::allowed() as u64, machine::build_id());
     response::json(
         StatusCode::OK,
-        &WorkerCheck {
-            wall_ms: wall_ms(),
-            descriptors,
-            disk_free_bytes,
-            build,
-            sees,
-            sees_probe,
-            fingerprint,
-            unreached,
-        },
+        &WorkerCheck { wall_ms: wall_ms(), descriptors, disk_free_bytes, build, unreached },
     )
 }
 

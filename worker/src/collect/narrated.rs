@@ -55,7 +55,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     return self.spill_or_fail(Err(error.into()));
                 }
                 let full = K::with_bytes(key, &mut self.key_scratch, |key| {
-                    narrator.emitted(key_hash(key).get(), key, encoded);
+                    narrator.emitted(key, encoded);
                     combining.push(key, None, value)
                 });
                 if full {
@@ -69,7 +69,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 K::with_bytes(key, &mut self.key_scratch, |key| {
                     let partition = partitioning.of(key, partitions)?;
                     let added = V::with_bytes(value, value_scratch, |value| {
-                        narrator.emitted(key_hash(key).get(), key, value);
+                        narrator.emitted(key, value);
                         sorting.add(partition, key, value)
                     });
                     Ok(added??)
@@ -138,8 +138,7 @@ pub(crate) fn map_story<K: Key>(
             let (key, value) = words.of(reader.key(), reader.value());
             let hash = partitioning.hash(reader.key());
             let bytes = key.len() + value.len();
-            let sum = key_hash(reader.key()).get();
-            room.keep(&mut story.output, bytes, PlacedPair { partition, key, value, hash, sum });
+            room.keep(&mut story.output, bytes, PlacedPair { partition, key, value, hash });
         }
     }
     Ok(story)

@@ -78,14 +78,14 @@ impl MapNarrator {
         Self { words, room: Room::default(), emitted: Told::default() }
     }
 
-    /// Records an emitted pair; `sum` is a hash of the key.
-    pub(crate) fn emitted(&mut self, sum: u64, key: &[u8], value: &[u8]) {
+    /// Records an emitted pair.
+    pub(crate) fn emitted(&mut self, key: &[u8], value: &[u8]) {
         if self.room.is_full() {
             self.emitted.omitted += 1;
             return;
         }
         let (key, value) = self.words.of(key, value);
-        self.room.keep(&mut self.emitted, key.len() + value.len(), PlainPair { key, value, sum });
+        self.room.keep(&mut self.emitted, key.len() + value.len(), PlainPair { key, value });
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
         let mut narrator = MapNarrator::new(words());
         narrator.room.bytes = 10;
         for key in [&b"four"[..], b"four", b"four", b""] {
-            narrator.emitted(0, key, b"");
+            narrator.emitted(key, b"");
         }
         assert_eq!((narrator.emitted.kept.len(), narrator.emitted.omitted), (2, 2));
         let mut records = RecordNarrator::default();

@@ -74,8 +74,6 @@ pub struct StoryRecord {
 pub struct PlainPair {
     pub key: String,
     pub value: String,
-    /// Hash of the whole key, which identifies equal keys even if their text is cut.
-    pub sum: u64,
 }
 
 /// Pair with its partition.
@@ -89,8 +87,6 @@ pub struct PlacedPair {
     pub value: String,
     /// Hash that chose the partition, if one did.
     pub hash: Option<u64>,
-    /// Hash as [`PlainPair::sum`].
-    pub sum: u64,
 }
 
 /// Rule that chooses the partition of a key.
