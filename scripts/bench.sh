@@ -22,9 +22,8 @@ say() { echo "bench.sh: $*" >&2; }
 if [[ ${1:-} == --skip-build ]]; then
     shift
 else
-    say "building what is shipped, with symbols for profiles (minutes)"
-    CARGO_PROFILE_DIST_STRIP=none CARGO_PROFILE_DIST_DEBUG=line-tables-only \
-        cargo build --profile dist -p gristmill -p gristmill-benches
+    say "building what is shipped (minutes)"
+    cargo build --profile dist -p gristmill -p gristmill-benches
 fi
 program=${CARGO_TARGET_DIR:-target}/dist
 
@@ -55,8 +54,6 @@ if ! command -v rg >/dev/null && [[ ! -x $home/bin/rg ]]; then
     say "installing ripgrep"
     cargo install --quiet --locked --root "$home" ripgrep >&2 || say "ripgrep cannot be installed: left out"
 fi
-
-command -v perf >/dev/null || say "no perf: no profiles"
 
 # Inputs: those of the other systems' figures, or similar generated ones.
 make_data() {

@@ -18,14 +18,10 @@ use std::time::SystemTime;
 pub enum BenchSection {
     /// Whole jobs compared with other systems.
     Table,
-    /// Targets for memory.
-    Memory,
     /// Small jobs and many tasks.
     Latency,
     /// Dependence on size, reduces, skew, workers, tasks.
     Scaling,
-    /// CPU profile.
-    Profile,
 }
 
 /// Identity of a measurement.
@@ -67,38 +63,11 @@ pub enum Finding {
         /// Number of tasks in each.
         tasks: u64,
     },
-    /// CPU profile of one run.
-    Profile {
-        /// Samples of one core, by phase.
-        phases: Vec<PhaseSamples>,
-        /// Time between two samples of a core, seconds.
-        interval_s: f64,
-    },
     /// The measurement was not possible.
     Absent {
         /// Reason as text.
         reason: String,
     },
-}
-
-/// Samples of one phase of a run.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct PhaseSamples {
-    /// Its name, one of `profile::PHASES`.
-    pub phase: String,
-    /// Samples in user mode.
-    pub user: u64,
-    /// Samples in the kernel, during page faults.
-    pub page_faults: u64,
-    /// Other samples in the kernel.
-    pub kernel: u64,
-}
-
-impl PhaseSamples {
-    /// Number of all samples.
-    pub fn all(&self) -> u64 {
-        self.user + self.page_faults + self.kernel
-    }
 }
 
 /// Line of the archive.

@@ -39,7 +39,7 @@ pub struct MachineFacts {
 }
 
 /// Programs and arguments that report versions.
-const VERSIONS: [(&str, &[&str]); 12] = [
+const VERSIONS: [(&str, &[&str]); 9] = [
     ("gristmill", &["$GRISTMILL", "--version"]),
     ("rustc", &["rustc", "--version"]),
     ("Python", &["$PYTHON", "--version"]),
@@ -47,9 +47,6 @@ const VERSIONS: [(&str, &[&str]); 12] = [
     ("Polars", &["$PYTHON", "-c", "import polars; print(polars.__version__)"]),
     ("ripgrep", &["$RG", "--version"]),
     ("GNU sort", &["sort", "--version"]),
-    ("GNU grep", &["grep", "--version"]),
-    ("mawk", &["mawk", "-W", "version"]),
-    ("perf", &["perf", "--version"]),
     ("shell", &["sh", "-c", "echo ${BASH_VERSION:-POSIX}"]),
     ("C library", &["getconf", "GNU_LIBC_VERSION"]),
 ];

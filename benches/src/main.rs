@@ -1,5 +1,4 @@
-//! `gristmill-bench`: measures Gristmill compared with other systems, its targets for memory and small jobs, its
-//! scaling, and its CPU profile.
+//! `gristmill-bench`: measures Gristmill compared with other systems, small jobs, and its scaling.
 //!
 //! `scripts/bench.sh` sets up what this needs and starts it. Missing systems are reported and skipped. Micro benchmarks
 //! of single parts are run by `cargo bench`.
@@ -10,10 +9,8 @@ mod check;
 mod latency;
 mod machine;
 mod measure;
-mod memory;
 mod places;
 mod process;
-mod profile;
 mod report;
 mod rows;
 mod scaling;
@@ -94,18 +91,9 @@ enum What {
     Table {
         /// Rows [default: all]
         rows: Vec<String>,
-        /// Also other systems that are not among the strongest
-        #[arg(long)]
-        all_peers: bool,
         /// Only Gristmill and the limit
-        #[arg(long, conflicts_with = "all_peers")]
+        #[arg(long)]
         no_peers: bool,
-    },
-    /// Targets for memory
-    Memory {
-        /// Bytes of the large group
-        #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = parse_bytes)]
-        group_bytes: u64,
     },
     /// Small jobs and many tasks
     Latency {
@@ -123,13 +111,6 @@ enum What {
         #[command(flatten)]
         extent: Extent,
     },
-    /// CPU profile of Gristmill; needs perf
-    Profile {
-        /// Rows [default: all]
-        rows: Vec<String>,
-    },
-    /// Write the report again from stored measurements
-    Report,
 }
 
 /// Maximum sizes of scaling.
@@ -188,11 +169,8 @@ fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
         failed: false,
     };
     let what = arguments.what.unwrap_or(What::All(Extent { max_bytes: 1 << 30, full: false }));
-    let only_report = matches!(what, What::Report);
     let outcome = measure(&mut bench, what, common.rounds);
-    if !only_report {
-        write_machine(&bench, day)?;
-    }
+    write_machine(&bench, day)?;
     // Measurements made before an error are also reported.
     let text = write_report(&bench);
     outcome?;
@@ -204,24 +182,19 @@ fn measure(bench: &mut Bench, what: What, rounds: Option<u32>) -> anyhow::Result
     let (many, few) = (rounds.unwrap_or(5), rounds.unwrap_or(3));
     match what {
         What::All(extent) => {
-            let options = table::TableOptions { rounds: many, all_peers: false, no_peers: false };
+            let options = table::TableOptions { rounds: many, no_peers: false };
             ROWS.iter().try_for_each(|row| table::measure_row(bench, row, options))?;
-            memory::measure_all(bench, few, memory::GROUP_BYTES)?;
             latency::measure_all(bench, latency::LatencyOptions { cold_runs: 50, warm_jobs: 200 })?;
-            scaling::measure_series(bench, &[], extent.options(few))?;
-            ROWS.iter().try_for_each(|row| profile::measure_row(bench, row))
+            scaling::measure_series(bench, &[], extent.options(few))
         }
-        What::Table { rows, all_peers, no_peers } => {
-            let options = table::TableOptions { rounds: many, all_peers, no_peers };
+        What::Table { rows, no_peers } => {
+            let options = table::TableOptions { rounds: many, no_peers };
             chosen(&rows)?.iter().try_for_each(|row| table::measure_row(bench, row, options))
         }
-        What::Memory { group_bytes } => memory::measure_all(bench, few, group_bytes),
         What::Latency { cold_runs, warm_jobs } => {
             latency::measure_all(bench, latency::LatencyOptions { cold_runs, warm_jobs })
         }
         What::Scaling { series, extent } => scaling::measure_series(bench, &series, extent.options(few)),
-        What::Profile { rows } => chosen(&rows)?.iter().try_for_each(|row| profile::measure_row(bench, row)),
-        What::Report => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Data from `/proc`: descendants, their memory and roles; times of the whole machine.
+//! Data from `/proc`: descendants and their memory; times of the whole machine.
 
 use rustix::fs::{FsWord, statfs};
 use std::fs;
@@ -55,22 +55,6 @@ fn parse_status(text: &str) -> Option<Memory> {
         resident_bytes: kib("VmRSS")? * 1024,
         private_bytes: (kib("RssAnon")? + kib("RssShmem")?) * 1024,
     })
-}
-
-/// Returns the role of a process: the subcommand for our own programs, the program's name for others,
-/// empty if it has ended.
-pub fn role_of(pid: i32) -> String {
-    fs::read(format!("/proc/{pid}/cmdline")).map_or_else(|_| String::new(), |line| parse_role(&line))
-}
-
-fn parse_role(command_line: &[u8]) -> String {
-    let mut words = command_line.split(|&byte| byte == 0).map(String::from_utf8_lossy);
-    let program = words.next().unwrap_or_default();
-    let program = program.rsplit('/').next().unwrap_or_default();
-    match words.next() {
-        Some(word) if program.starts_with("gristmill") && !word.is_empty() => word.into_owned(),
-        _ => program.to_owned(),
-    }
 }
 
 /// Returns the bytes of all files below a directory if it is in memory, else 0.
@@ -164,14 +148,6 @@ mod tests {
     #[test]
     fn status_of_a_zombie_has_no_memory() {
         assert_eq!(parse_status("Name:\tworker\nState:\tZ (zombie)\n"), None);
-    }
-
-    #[test]
-    fn role_is_the_subcommand_of_our_programs_and_the_name_of_others() {
-        assert_eq!(parse_role(b"/x/gristmill\0worker\0--slots\x001\0"), "worker");
-        assert_eq!(parse_role(b"/usr/bin/python3\0/x/duckdb_jobs.py\0"), "python3");
-        assert_eq!(parse_role(b"gristmill\0"), "gristmill");
-        assert_eq!(parse_role(b""), "");
     }
 
     #[test]

@@ -26,9 +26,6 @@ const LARGE_JOIN: &str = "--on 1=2 --columns left.1,left.2,right.3,right.5 --str
 /// Memory of each worker in `wordcount-distinct`: less than its words need.
 const LITTLE_MEMORY: &str = "--memory 256MiB";
 
-/// Program for awk that counts words.
-const AWK_COUNT: &str = r#"{for(i=1;i<=NF;i++)c[$i]++}END{for(w in c)print w"\t"c[w]}"#;
-
 /// Job that is compared.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchRow {
@@ -279,9 +276,8 @@ impl BenchRow {
         command
     }
 
-    /// Returns the contestants of this row: ours, the limit, the strongest others, and with `all_peers`
-    /// the rest of them.
-    pub fn contestants(&self, all_peers: bool) -> Vec<Contestant> {
+    /// Returns the contestants of this row: ours, the limit, and the strongest others.
+    pub fn contestants(&self) -> Vec<Contestant> {
         let plain = |name, command| Contestant { name, command, environment: Vec::new() };
         let shell = |name, script: String| plain(name, vec!["sh".to_owned(), "-c".to_owned(), script]);
         let (job, input) = (self.peers_name, self.inputs[self.inputs.len() - 1]);
@@ -306,13 +302,6 @@ impl BenchRow {
                 let mut renoir = plain("Renoir", words(&format!("$RENOIR {job} $DATA/{input} $OUT")));
                 renoir.environment = vec![("RENOIR_MODE".to_owned(), "fold".to_owned())];
                 all.extend([renoir, duckdb, polars]);
-                if all_peers {
-                    let count = format!(r#"LC_ALL=C mawk '{AWK_COUNT}' "$DATA/{input}""#);
-                    all.push(shell(
-                        "mawk and sort",
-                        format!(r#"{count} | LC_ALL=C sort -S4G > "$OUT/part-0""#),
-                    ));
-                }
             }
             OutputKind::Sorted => {
                 let sort = format!(r#"LC_ALL=C sort --parallel=2 -S4G "$DATA/{input}" -o "$OUT/part-0""#);
@@ -323,10 +312,6 @@ impl BenchRow {
                 let (fixed, pattern) = if job == "grep-fix" { ("-F ", FIXED) } else { ("", REGEX) };
                 let rest = format!(r#"'{pattern}' "$DATA/{input}" > "$OUT/part-0""#);
                 all.push(shell("ripgrep", format!(r#""$RG" -N --no-filename {fixed}{rest}"#)));
-                if all_peers {
-                    let kind = if fixed.is_empty() { "-E " } else { fixed };
-                    all.extend([duckdb, polars, shell("GNU grep", format!("LC_ALL=C grep {kind}{rest}"))]);
-                }
             }
         }
         all
@@ -393,7 +378,7 @@ mod tests {
     #[test]
     fn every_row_has_its_target_among_its_contestants_and_names_no_one_twice() {
         for row in ROWS {
-            let mut names: Vec<_> = row.contestants(true).into_iter().map(|one| one.name).collect();
+            let mut names: Vec<_> = row.contestants().into_iter().map(|one| one.name).collect();
             assert!(names.contains(&row.target.against), "{}", row.name);
             let count = names.len();
             names.sort_unstable();

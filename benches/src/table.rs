@@ -11,8 +11,6 @@ use anyhow::bail;
 pub struct TableOptions {
     /// Number of counted rounds. One more before them does not count.
     pub rounds: u32,
-    /// True to include peers that are not among the strongest.
-    pub all_peers: bool,
     /// True for only ours and the limit.
     pub no_peers: bool,
 }
@@ -47,7 +45,7 @@ pub fn measure_row(bench: &mut Bench, row: &BenchRow, options: TableOptions) -> 
 /// Returns the contestants that can run. For the others the reason is stored.
 fn tasks(bench: &Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result<Vec<Task>> {
     let mut tasks = Vec::new();
-    for contestant in row.contestants(options.all_peers) {
+    for contestant in row.contestants() {
         if options.no_peers && !crate::rows::NOT_PEERS.contains(&contestant.name) {
             continue;
         }

@@ -8,50 +8,22 @@ pub const SHRINK: u64 = if cfg!(debug_assertions) { 64 } else { 1 };
 /// Seed of all random choices.
 const SEED: u64 = 0x6772_6973_746d_696c;
 
-/// Prefix that makes long keys long. Longer than what sorts and tables compare first, and the same in all, as in URLs.
-const LONG_KEY_FRONT: &[u8] = b"https://example.org/visitors/";
-
-/// Length of words.
-#[derive(Clone, Copy)]
-pub enum Length {
-    /// As their number requires: one to seven letters.
-    Short,
-    /// After 29 bytes that are the same in all.
-    Long,
-}
-
-/// Frequency of words.
-#[derive(Clone, Copy)]
-pub enum Frequency {
-    /// As in books: of 2^17 words, word number n occurs about 1 / n as often as the first.
-    Books,
-    /// All of 2^32 words are equally frequent, so that nearly every word is different.
-    Rare,
-}
-
 /// Returns random number `index` of stream `stream`: 64 bits that depend on nothing else.
 pub fn draw(stream: u64, index: u64) -> u64 {
     xxh3_64_with_seed(&index.to_le_bytes(), SEED ^ stream)
 }
 
-/// Returns the number of a random word.
-fn word_number(frequency: Frequency, stream: u64, index: u64) -> u64 {
-    let bits = draw(stream, index);
-    match frequency {
-        // A random number of bits: equally many draws are between 2^n and 2^(n+1) for each n.
-        Frequency::Books => {
-            let length = bits % 17;
-            (1 << length) + (bits >> 8) % (1 << length)
-        }
-        Frequency::Rare => bits >> 32,
-    }
+/// Returns the number of a random word, as in books: of 2^17 words, word number n occurs about 1 / n as often as the first.
+///
+/// A random number of bits: equally many draws are between 2^n and 2^(n+1) for each n.
+fn word_number(index: u64) -> u64 {
+    let bits = draw(0, index);
+    let length = bits % 17;
+    (1 << length) + (bits >> 8) % (1 << length)
 }
 
-/// Appends the word of this number.
-fn push_word(length: Length, mut number: u64, out: &mut Vec<u8>) {
-    if let Length::Long = length {
-        out.extend_from_slice(LONG_KEY_FRONT);
-    }
+/// Appends the word of this number: one to seven letters.
+fn push_word(mut number: u64, out: &mut Vec<u8>) {
     loop {
         out.push(b'a' + (number % 26) as u8);
         number /= 26;
@@ -61,11 +33,11 @@ fn push_word(length: Length, mut number: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Generates `count` words in lines of ten. Another stream gives another text of the same kind.
-pub fn text(count: u64, frequency: Frequency, length: Length, stream: u64) -> Vec<u8> {
+/// Generates `count` words in lines of ten.
+pub fn text(count: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for index in 0..count {
-        push_word(length, word_number(frequency, stream, index), &mut out);
+        push_word(word_number(index), &mut out);
         out.push(if index % 10 == 9 || index + 1 == count { b'\n' } else { b' ' });
     }
     out
@@ -93,10 +65,10 @@ pub const RECORD_KEY_BYTES: usize = 10;
 
 /// Generates `count` records of 100 bytes: a random key of 10 printable bytes, the number of the record, a filler, a
 /// line break.
-pub fn records(count: u64, stream: u64) -> Vec<u8> {
+pub fn records(count: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity((count * RECORD_BYTES) as usize);
     for index in 0..count {
-        let (mut high, mut low) = (draw(stream, 2 * index), draw(stream, 2 * index + 1));
+        let (mut high, mut low) = (draw(0, 2 * index), draw(0, 2 * index + 1));
         for _ in 0..RECORD_KEY_BYTES / 2 {
             out.extend_from_slice(&[b' ' + (high % 95) as u8, b' ' + (low % 95) as u8]);
             (high, low) = (high / 95, low / 95);

@@ -6,9 +6,8 @@
 //! decompress. Spill files stay in the page cache, so disks are not measured. Collectors are not included.
 
 use crate::data::{RECORD_BYTES, RECORD_KEY_BYTES, SHRINK, records};
-use crate::measure;
-use crate::task::JOB;
-use criterion::{Criterion, Throughput};
+use criterion::{BatchSize, Criterion, Throughput};
+use gristmill::scheduler::ids::JobId;
 use gristmill::worker::budget::Budget;
 use gristmill::worker::segment::{
     MapOutput, SegmentData, SegmentId, SegmentOrder, SegmentReader, SegmentsWriter, SpillCompression,
@@ -21,7 +20,7 @@ use tempfile::TempDir;
 const PAIRS: u64 = 80_000 / SHRINK;
 /// Bytes of their keys and values.
 const BYTES: u64 = PAIRS * RECORD_BYTES;
-const ID: SegmentId = SegmentId { job: JOB, map: 0, epoch: 0, partition: 0 };
+const ID: SegmentId = SegmentId { job: JobId(1), map: 0, epoch: 0, partition: 0 };
 
 /// Place of a segment.
 #[derive(Clone, Copy)]
@@ -51,7 +50,7 @@ impl SortedPairs {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
         let mut all: Vec<Vec<u8>> =
-            records(PAIRS, 0).chunks(RECORD_BYTES as usize).map(<[u8]>::to_vec).collect();
+            records(PAIRS).chunks(RECORD_BYTES as usize).map(<[u8]>::to_vec).collect();
         all.sort();
         let spill = SpillDirs::new(vec![folder.path().to_owned()]);
         Self { _folder: folder, spill, budget: Budget::new(1 << 30), records: all.concat() }
@@ -95,7 +94,10 @@ pub fn benches(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(BYTES));
     let source = LazyCell::new(SortedPairs::new);
     for (place, kind) in KINDS {
-        group.bench_function(format!("write {place}"), |bencher| measure(bencher, || source.write(kind)));
+        group.bench_function(format!("write {place}"), |bencher| {
+            // The result is dropped after the clock has stopped, one at a time.
+            bencher.iter_batched(|| (), |()| source.write(kind), BatchSize::PerIteration);
+        });
         let segment = LazyCell::new(|| source.segment(kind));
         group.bench_function(format!("read {place}"), |bencher| {
             assert_eq!(read(segment.clone()), BYTES, "pairs were lost");

@@ -4,7 +4,7 @@
 //! GB/s is 4 ns), 2 GB/s for lines, and the 0.48 GB/s of a good general CSV reader. Rows with quotes should be faster
 //! than that, and plain rows many times faster.
 
-use crate::data::{Frequency, Length, SHRINK, table, text};
+use crate::data::{SHRINK, table, text};
 use criterion::{Criterion, Throughput};
 use gristmill::worker::text::{
     csv_fields, for_each_plain_row, for_each_word, for_each_word_plain, lines, unicode_words,
@@ -24,7 +24,7 @@ pub fn benches(criterion: &mut Criterion) {
 
 fn words(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tokenise");
-    let text = text(WORDS, Frequency::Books, Length::Short, 0);
+    let text = text(WORDS);
     let as_text = std::str::from_utf8(&text).expect("words are made of letters");
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("words", |bencher| {

@@ -1,124 +1,14 @@
-//! Jobs that are only for measuring: one group larger than memory, and many small jobs on a warm cluster.
+//! Job that is only for measuring: many small jobs on a warm cluster.
 //!
 //! This is a separate program, because the workers of a cluster run the submitting program.
 
 use gristmill::jobs::Synthetic;
 use gristmill::jobs::synthetic::TimeLaw;
 use gristmill::prelude::*;
-use gristmill::size::parse_bytes;
 use serde_json::json;
 use std::fs;
 use std::sync::Barrier;
 use std::time::Instant;
-use xxhash_rust::xxh3::xxh3_64;
-
-/// Bytes of a value of the one group.
-const VALUE_BYTES: u64 = 1024;
-
-/// Put all bytes into a single group
-///
-/// Each map task emits values of 1 KiB that do not compress, all with one key;
-/// the only reduce task reads them one after another. Fails if it does not see
-/// every value once.
-#[derive(clap::Args, Serialize, Deserialize, Clone)]
-struct OneGroup {
-    /// Bytes of all values
-    #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = parse_bytes)]
-    group_bytes: u64,
-    /// Bytes of values of one map task
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
-    map_bytes: u64,
-}
-
-impl OneGroup {
-    fn values_of_a_map(&self) -> u64 {
-        self.map_bytes / VALUE_BYTES
-    }
-
-    fn maps(&self) -> u32 {
-        u32::try_from(self.group_bytes / self.map_bytes.max(1)).unwrap_or(u32::MAX).max(1)
-    }
-}
-
-impl Job for OneGroup {
-    const NAME: &'static str = "one-group";
-
-    fn plan(&self) -> Result<JobPlan, PlanError> {
-        let values = self.values_of_a_map();
-        let expected = values * u64::from(self.maps());
-        Ok(JobPlan::map(Input::bare_tasks(self.maps()), move || EmitValues { values, map: 0 })
-            .reduces(1)
-            .reduce(move || CheckGroup { expected }))
-    }
-}
-
-struct EmitValues {
-    values: u64,
-    map: u64,
-}
-
-/// Fills the values of a map in turn: a multiplicative generator fills eight bytes at a time.
-fn fill(value: &mut [u8; VALUE_BYTES as usize], number: u64) {
-    let mut state = xxh3_64(&number.to_le_bytes()) | 1;
-    for word in value.chunks_exact_mut(8) {
-        state = state.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(29) | 1;
-        word.copy_from_slice(&state.to_le_bytes());
-    }
-    value[..8].copy_from_slice(&number.to_le_bytes());
-}
-
-impl Mapper for EmitValues {
-    type Key = ();
-    type Value = ByteString;
-
-    fn setup(&mut self, task: &TaskContext) -> TaskResult {
-        self.map = u64::from(task.task().index);
-        Ok(())
-    }
-
-    /// The input has no records.
-    fn map(&mut self, _: Record<'_>, _: &mut Emitter<(), ByteString>) -> TaskResult {
-        Ok(())
-    }
-
-    fn finish(&mut self, out: &mut Emitter<(), ByteString>) -> TaskResult {
-        let mut value = [0; VALUE_BYTES as usize];
-        for number in self.map * self.values..(self.map + 1) * self.values {
-            fill(&mut value, number);
-            out.emit((), &value[..]);
-            if out.is_cancelled() {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-struct CheckGroup {
-    expected: u64,
-}
-
-impl Reducer for CheckGroup {
-    type Key = ();
-    type Value = ByteString;
-
-    /// Values are in the order of maps and positions, which is that of their numbers.
-    fn reduce(&mut self, (): (), values: &mut Values<'_, (), ByteString>, out: &mut Output) -> TaskResult {
-        let (mut count, mut expected) = (0_u64, [0; VALUE_BYTES as usize]);
-        while let Some(value) = values.next()? {
-            fill(&mut expected, count);
-            if value[..] != expected[..] {
-                return Err(TaskError::input(format!("value {count} is not what was emitted")));
-            }
-            count += 1;
-        }
-        if count != self.expected {
-            return Err(TaskError::input(format!("{count} values came, {} were emitted", self.expected)));
-        }
-        out.pair(count, VALUE_BYTES);
-        Ok(())
-    }
-}
 
 /// Run the same small job many times on one cluster
 ///
@@ -213,5 +103,5 @@ impl Rounds for WarmJobs {
 }
 
 fn main() -> std::process::ExitCode {
-    gristmill::cli::main(Registry::standard().job::<OneGroup>().rounds::<WarmJobs>())
+    gristmill::cli::main(Registry::standard().rounds::<WarmJobs>())
 }

@@ -3,11 +3,10 @@
 //! This process is a child subreaper, so daemons that a command leaves behind are also waited for and
 //! counted. Only one measurement runs at a time: every child of this process belongs to the command.
 
-use crate::process::{Memory, SystemTimes, descendants, memory_backed_bytes, memory_of, role_of};
+use crate::process::{Memory, SystemTimes, descendants, memory_backed_bytes, memory_of};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,10 +22,6 @@ pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
 /// more than a tenth of a core. The pause is longer than the interval only with dozens of processes;
 /// `MeasuredRun::samples` shows it.
 const SAMPLER_REST_FACTOR: u32 = 10;
-
-/// Maximum number of times that the role of a process is read. The first read may come before `exec`, and
-/// at its end a process has lost its command line.
-const ROLE_LOOKS_MAX: u32 = 2;
 
 /// Timeout for processes that a command left behind, after which they are killed.
 const STRAGGLER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,18 +85,10 @@ pub struct MeasuredRun {
     pub user_s: f64,
     /// Processor time in the kernel of all descendants, seconds.
     pub system_s: f64,
-    /// Page faults without a disk access.
-    pub minor_faults: i64,
-    /// Page faults with a disk access.
-    pub major_faults: i64,
     /// Peak of the sum of resident memory over live descendants, bytes. Shared pages count in each process.
     pub peak_resident_bytes: u64,
     /// Peak of the sum of anonymous and shared memory, plus spilled bytes in memory-backed file systems.
     pub peak_private_bytes: u64,
-    /// Largest resident set of a single process as reported by the kernel, bytes.
-    pub largest_process_bytes: u64,
-    /// Peak of anonymous and shared memory by role (`master`, `worker`, ...: see `process::role_of`), bytes.
-    pub peak_private_bytes_by_role: BTreeMap<String, u64>,
     /// Number of memory samples from which the peaks are computed.
     pub samples: u32,
     /// Processor time used by the rest of the machine meanwhile: noise.
@@ -125,8 +112,6 @@ struct Reaped {
     ended: CommandEnd,
     user_s: f64,
     system_s: f64,
-    minor_faults: i64,
-    major_faults: i64,
     largest_bytes: u64,
 }
 
@@ -161,7 +146,6 @@ pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
     let first = first?.ok_or_else(|| io::Error::other("the kernel returned without a child"))?;
     let all = reap_stragglers(first)?;
     let sum = |of: fn(&Reaped) -> f64| all.iter().map(of).sum::<f64>();
-    let count = |of: fn(&Reaped) -> i64| all.iter().map(of).sum::<i64>();
     let (user_s, system_s) = (sum(|one| one.user_s), sum(|one| one.system_s));
     let machine = after?.since(&before);
     let largest = all.iter().map(|one| one.largest_bytes).max().unwrap_or(0);
@@ -170,12 +154,8 @@ pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
         wall_s: wall.as_secs_f64(),
         user_s,
         system_s,
-        minor_faults: count(|one| one.minor_faults),
-        major_faults: count(|one| one.major_faults),
         peak_resident_bytes: sampler.resident.max(largest),
         peak_private_bytes: sampler.private,
-        largest_process_bytes: largest,
-        peak_private_bytes_by_role: sampler.by_role,
         samples: sampler.samples,
         others_cpu_s: (machine.busy_s - user_s - system_s).max(0.0),
         stolen_s: machine.stolen_s,
@@ -242,8 +222,6 @@ fn reap(pid: i32, options: i32) -> io::Result<Option<Reaped>> {
                     },
                     user_s: seconds(usage.ru_utime),
                     system_s: seconds(usage.ru_stime),
-                    minor_faults: usage.ru_minflt,
-                    major_faults: usage.ru_majflt,
                     // Linux counts it in KiB.
                     largest_bytes: usage.ru_maxrss as u64 * 1024,
                 }));
@@ -257,24 +235,13 @@ struct Sampler<'a> {
     spill_folders: &'a [PathBuf],
     resident: u64,
     private: u64,
-    by_role: BTreeMap<String, u64>,
-    /// Role of each process, and the number of times it was read.
-    roles: BTreeMap<i32, (String, u32)>,
     samples: u32,
     timed_out: bool,
 }
 
 impl<'a> Sampler<'a> {
     fn new(spill_folders: &'a [PathBuf]) -> Self {
-        Self {
-            spill_folders,
-            resident: 0,
-            private: 0,
-            by_role: BTreeMap::new(),
-            roles: BTreeMap::new(),
-            samples: 0,
-            timed_out: false,
-        }
+        Self { spill_folders, resident: 0, private: 0, samples: 0, timed_out: false }
     }
 
     fn run(mut self, done: &AtomicBool, timeout: Duration) -> Self {
@@ -302,26 +269,15 @@ impl<'a> Sampler<'a> {
 
     fn sample(&mut self) {
         let mut sum = Memory::default();
-        let mut by_role: BTreeMap<String, u64> = BTreeMap::new();
         for pid in descendants(std::process::id() as i32) {
             // A process that has just ended has no memory.
             let Some(memory) = memory_of(pid) else { continue };
             sum.resident_bytes += memory.resident_bytes;
             sum.private_bytes += memory.private_bytes;
-            let (role, looks) = self.roles.entry(pid).or_default();
-            if *looks < ROLE_LOOKS_MAX {
-                *role = role_of(pid);
-                *looks += 1;
-            }
-            *by_role.entry(role.clone()).or_default() += memory.private_bytes;
         }
         let spilled: u64 = self.spill_folders.iter().map(|folder| memory_backed_bytes(folder)).sum();
         self.resident = self.resident.max(sum.resident_bytes);
         self.private = self.private.max(sum.private_bytes + spilled);
-        for (role, bytes) in by_role {
-            let peak = self.by_role.entry(role).or_default();
-            *peak = bytes.max(*peak);
-        }
         self.samples += 1;
     }
 }

@@ -30,12 +30,10 @@ type Writer = fn(&[ArchiveEntry], &MachineFacts) -> String;
 /// Returns the whole report.
 pub fn report(entries: &[ArchiveEntry], machine: &MachineFacts, legend: &[(&str, &str)]) -> String {
     let mut text = format!("# Measurements of {}\n\n{}", machine.day, machine_text(machine));
-    let sections: [(BenchSection, Writer); 5] = [
+    let sections: [(BenchSection, Writer); 3] = [
         (BenchSection::Table, rows::section),
-        (BenchSection::Memory, others::memory),
         (BenchSection::Latency, others::latency),
         (BenchSection::Scaling, others::scaling),
-        (BenchSection::Profile, others::profile),
     ];
     for (section, write) in sections {
         let own: Vec<ArchiveEntry> =

@@ -1,44 +1,15 @@
-//! Tables of memory, small jobs, scaling and phases.
+//! Tables of small jobs and scaling.
 
 use super::{
     absent, counted, limiting_resource, mebibytes, middle, names, of, optional, samples, seconds, short,
     spread, table, verdict,
 };
-use crate::archive::PhaseSamples;
 use crate::archive::{ArchiveEntry, Finding};
 use crate::latency::{ALL, Goal, Small};
 use crate::machine::MachineFacts;
-use crate::memory::{OURS, PROMISES};
 use crate::scaling::SERIES;
 use crate::stats::{median, percentile};
 use std::fmt::Write;
-
-/// Table of memory targets, with the largest peak of all runs.
-pub fn memory(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
-    let header = ["promise", "below MiB", "peak MiB (greatest)", "", "wall s", "runs", "command"];
-    let mut lines = Vec::new();
-    for promise in PROMISES {
-        let entries = of(entries, promise.name, OURS);
-        let Some(first) = entries.first() else { continue };
-        let runs = counted(&entries);
-        let peak = runs.iter().map(|run| run.peak_private_bytes).max();
-        let judged = match (peak, absent(&entries)) {
-            (_, Some(reason)) => format!("not measured: {}", short(reason)),
-            (Some(peak), None) => verdict(peak < promise.peak_bytes_max),
-            (None, None) => String::new(),
-        };
-        lines.push(vec![
-            promise.title.to_owned(),
-            mebibytes(promise.peak_bytes_max as f64),
-            optional(peak.map(|peak| peak as f64), mebibytes),
-            judged,
-            optional(middle(&runs, |run| run.wall_s), seconds),
-            runs.len().to_string(),
-            format!("`{}`", first.label.command),
-        ]);
-    }
-    format!("\n## Memory\n\nSum over all processes, looked at every 20 ms.\n\n{}", table(&header, &lines))
-}
 
 /// Table of small jobs and many tasks.
 pub fn latency(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
@@ -108,17 +79,7 @@ pub fn scaling(entries: &[ArchiveEntry], machine: &MachineFacts) -> String {
 
 /// Table of the points of one row.
 fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
-    let header = [
-        "setting",
-        "wall s",
-        "min..max",
-        "user s/GB",
-        "MB/s",
-        "tasks/s",
-        "private MiB",
-        "master KiB",
-        "limit",
-    ];
+    let header = ["setting", "wall s", "min..max", "user s/GB", "MB/s", "tasks/s", "private MiB", "limit"];
     let own: Vec<ArchiveEntry> = entries.iter().filter(|entry| entry.label.row == row).cloned().collect();
     let mut lines = Vec::new();
     let mut commands = String::new();
@@ -134,9 +95,6 @@ fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
         let (gigabytes, slots) = size_and_slots(&entries);
         let wall = middle(&runs, |run| run.wall_s);
         let rate = samples(&entries).and_then(|(times, tasks)| Some(tasks as f64 / median(times)?));
-        let master = |run: &crate::measure::MeasuredRun| {
-            run.peak_private_bytes_by_role.get("master").copied().unwrap_or(0) as f64
-        };
         lines.push(vec![
             setting,
             optional(wall, seconds),
@@ -145,7 +103,6 @@ fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
             optional(wall.zip(gigabytes).map(|(wall, size)| size * 1e3 / wall), |rate| format!("{rate:.0}")),
             optional(rate, |rate| format!("{rate:.0}")),
             optional(middle(&runs, |run| run.peak_private_bytes as f64), mebibytes),
-            optional(middle(&runs, master), |bytes| format!("{:.0}", bytes / 1024.0)),
             limiting_resource(&runs, cores, slots),
         ]);
     }
@@ -161,56 +118,4 @@ fn size_and_slots(entries: &[&ArchiveEntry]) -> (Option<f64>, Option<u32>) {
         _ => None,
     };
     entries.iter().find_map(of).unwrap_or((None, None))
-}
-
-/// Table of processor time by phase, with one column for each job.
-pub fn profile(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
-    let mut text = String::from(
-        "\n## Where the processor time goes\n\nSeconds of processor time by phase, sampled in all our processes; \
-         folded stacks lie beside this report.\n",
-    );
-    for row in names(entries, |entry| &entry.label.row) {
-        for entry in of(entries, &row, "ours") {
-            match &entry.finding {
-                Finding::Profile { phases, interval_s } => {
-                    let _ = write!(
-                        text,
-                        "\n### {row}\n\n{}\n`{}`\n",
-                        phase_table(phases, *interval_s),
-                        entry.label.command
-                    );
-                }
-                Finding::Absent { reason } => {
-                    let _ = writeln!(text, "\n### {row}\n\nnot measured: {}", short(reason));
-                }
-                _ => {}
-            }
-        }
-    }
-    text
-}
-
-/// Table of phases with a sum.
-fn phase_table(phases: &[PhaseSamples], interval_s: f64) -> String {
-    let header = ["phase", "CPU s", "share", "user s", "page faults s", "rest of kernel s"];
-    let mut sum = PhaseSamples { phase: "all".to_owned(), ..PhaseSamples::default() };
-    for share in phases {
-        sum.user += share.user;
-        sum.page_faults += share.page_faults;
-        sum.kernel += share.kernel;
-    }
-    let total = sum.all().max(1) as f64;
-    let line = |share: &PhaseSamples| {
-        let taken = |samples: u64| format!("{:.2}", samples as f64 * interval_s);
-        vec![
-            share.phase.clone(),
-            taken(share.all()),
-            format!("{:.1} %", 100.0 * share.all() as f64 / total),
-            taken(share.user),
-            taken(share.page_faults),
-            taken(share.kernel),
-        ]
-    };
-    let lines: Vec<Vec<String>> = phases.iter().chain([&sum]).map(line).collect();
-    table(&header, &lines)
 }

@@ -14,18 +14,6 @@ fn jobs(folder: &std::path::Path, arguments: &str) -> Output {
 }
 
 #[test]
-fn one_group_is_checked_value_by_value_when_it_is_larger_than_the_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = jobs(folder.path(), "run one-group --group-bytes 80MiB --map-bytes 10MiB --memory 64MiB");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let values = 80 * 1024;
-    assert_eq!(
-        fs::read_to_string(folder.path().join("out/part-00000")).unwrap(),
-        format!("{values}\t1024\n")
-    );
-}
-
-#[test]
 fn warm_jobs_prints_the_time_of_each_job_that_counts() {
     let folder = tempfile::tempdir().unwrap();
     let output = jobs(folder.path(), "run warm-jobs --jobs 3 --warm-up 1 --maps 4 --reduces 1");
