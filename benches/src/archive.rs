@@ -53,8 +53,6 @@ pub enum Finding {
         digest: Option<Digest>,
         /// Bytes that it read, if relevant.
         input_bytes: Option<u64>,
-        /// Number of its slots, if relevant.
-        slots: Option<u32>,
     },
     /// Times that the command itself measured, in order.
     Samples {

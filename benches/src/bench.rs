@@ -30,8 +30,6 @@ pub struct Task {
     pub environment: Vec<(String, String)>,
     /// Files to be read into the page cache, with variables.
     pub inputs: Vec<String>,
-    /// Number of slots, if the report evaluates their use.
-    pub slots: Option<u32>,
 }
 
 impl Task {
@@ -161,8 +159,8 @@ impl Bench {
             return Ok(RunOutcome::Failed);
         }
         let digest = kind.map(|kind| self.digest(kind)).transpose()?;
-        let (input_bytes, slots) = (self.input_bytes(task), task.slots);
-        self.keep(task, Finding::Run { round, measured, digest: digest.clone(), input_bytes, slots })?;
+        let input_bytes = self.input_bytes(task);
+        self.keep(task, Finding::Run { round, measured, digest: digest.clone(), input_bytes })?;
         Ok(RunOutcome::Well(digest))
     }
 

@@ -151,7 +151,6 @@ fn task(small: Small, contestant: &str, command: &str, inputs: &[&str]) -> Task 
         command: words(command),
         environment: Vec::new(),
         inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
-        slots: None,
     }
 }
 

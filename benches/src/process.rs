@@ -88,8 +88,6 @@ pub struct SystemTimes {
     pub busy_s: f64,
     /// Processor time stolen by the host, seconds.
     pub stolen_s: f64,
-    /// Time in which at least one process waited for a disk; `None` if the kernel does not report it.
-    pub disk_wait_s: Option<f64>,
 }
 
 impl SystemTimes {
@@ -100,20 +98,12 @@ impl SystemTimes {
     pub fn now() -> io::Result<Self> {
         let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;
         let (busy, stolen) = parse_stat(&fs::read_to_string("/proc/stat")?);
-        Ok(Self {
-            busy_s: busy as f64 / ticks_per_second,
-            stolen_s: stolen as f64 / ticks_per_second,
-            disk_wait_s: fs::read_to_string("/proc/pressure/io").ok().as_deref().and_then(parse_pressure),
-        })
+        Ok(Self { busy_s: busy as f64 / ticks_per_second, stolen_s: stolen as f64 / ticks_per_second })
     }
 
     /// Returns the times since an earlier moment.
     pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            busy_s: self.busy_s - earlier.busy_s,
-            stolen_s: self.stolen_s - earlier.stolen_s,
-            disk_wait_s: self.disk_wait_s.zip(earlier.disk_wait_s).map(|(now, then)| now - then),
-        }
+        Self { busy_s: self.busy_s - earlier.busy_s, stolen_s: self.stolen_s - earlier.stolen_s }
     }
 }
 
@@ -125,13 +115,6 @@ fn parse_stat(text: &str) -> (u64, u64) {
     let at = |column: usize| ticks.get(column).copied().unwrap_or(0);
     // user, nice, system, idle, iowait, irq, softirq, steal
     (at(0) + at(1) + at(2) + at(5) + at(6), at(7))
-}
-
-/// Returns the seconds after `total=` in the line `some`.
-fn parse_pressure(text: &str) -> Option<f64> {
-    let line = text.lines().find(|line| line.starts_with("some"))?;
-    let total = line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?;
-    Some(total.parse::<u64>().ok()? as f64 / 1e6)
 }
 
 #[cfg(test)]
@@ -151,13 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn times_of_the_machine_leave_out_idle_and_disk_wait() {
+    fn times_of_the_machine_leave_out_idle() {
         assert_eq!(parse_stat("cpu  10 1 20 1000 500 2 3 7 0 0\ncpu0 1 1\n"), (36, 7));
-        assert_eq!(
-            parse_pressure("some avg10=0.53 total=82187756\nfull avg10=0.1 total=3\n"),
-            Some(82.187_756)
-        );
-        assert_eq!(parse_pressure(""), None);
     }
 
     #[test]

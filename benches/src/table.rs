@@ -56,7 +56,6 @@ fn tasks(bench: &Bench, row: &BenchRow, options: TableOptions) -> anyhow::Result
             command: contestant.command,
             environment: contestant.environment,
             inputs: row.input_paths(),
-            slots: None,
         };
         match bench.obstacle(&task) {
             None => tasks.push(task),

@@ -95,16 +95,6 @@ pub struct MeasuredRun {
     pub others_cpu_s: f64,
     /// Processor time stolen by the host of this virtual machine: noise.
     pub stolen_s: f64,
-    /// Time in which at least one process of the machine waited for a disk; `None` where the kernel does
-    /// not report it.
-    pub disk_wait_s: Option<f64>,
-}
-
-impl MeasuredRun {
-    /// Processor time in both modes, seconds.
-    pub fn cpu_s(&self) -> f64 {
-        self.user_s + self.system_s
-    }
 }
 
 /// Data of a reaped child.
@@ -159,7 +149,6 @@ pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
         samples: sampler.samples,
         others_cpu_s: (machine.busy_s - user_s - system_s).max(0.0),
         stolen_s: machine.stolen_s,
-        disk_wait_s: machine.disk_wait_s,
     })
 }
 

@@ -12,20 +12,8 @@ use crate::stats::{median, range};
 use gristmill::scheduler::units::Bytes;
 use std::fmt::Write;
 
-/// Share of all processor time above which the processors are the limit.
-const BUSY_MIN: f64 = 0.8;
-
-/// Share of processor time in the kernel above which the kernel's work is the limit.
-const KERNEL_MIN: f64 = 0.4;
-
-/// Share of all processor time used by other programs above which a run is inconclusive.
-const NOISE_MIN: f64 = 0.2;
-
-/// Share of the time in which a process waited for a disk above which the disk is the limit.
-const DISK_MIN: f64 = 0.3;
-
 /// Function that writes one section.
-type Writer = fn(&[ArchiveEntry], &MachineFacts) -> String;
+type Writer = fn(&[ArchiveEntry]) -> String;
 
 /// Returns the whole report.
 pub fn report(entries: &[ArchiveEntry], machine: &MachineFacts, legend: &[(&str, &str)]) -> String {
@@ -39,7 +27,7 @@ pub fn report(entries: &[ArchiveEntry], machine: &MachineFacts, legend: &[(&str,
         let own: Vec<ArchiveEntry> =
             entries.iter().filter(|entry| entry.label.section == section).cloned().collect();
         if !own.is_empty() {
-            text.push_str(&write(&own, machine));
+            text.push_str(&write(&own));
         }
     }
     text.push_str("\n## Variables in commands\n\n");
@@ -169,25 +157,6 @@ fn verdict(is_met: bool) -> String {
 /// Shortens a reason to one line.
 fn short(reason: &str) -> String {
     reason.lines().map(str::trim).collect::<Vec<_>>().join(" / ")
-}
-
-/// Returns the resource that limited a run.
-fn limiting_resource(runs: &[&MeasuredRun], cores: u32, slots: Option<u32>) -> String {
-    let share = |figure: fn(&MeasuredRun) -> f64| middle(runs, |run| figure(run) / run.wall_s).unwrap_or(0.0);
-    let usable = f64::from(slots.unwrap_or(cores).min(cores));
-    let busy = share(MeasuredRun::cpu_s) / usable;
-    let kernel = middle(runs, |run| run.system_s / run.cpu_s().max(f64::MIN_POSITIVE)).unwrap_or(0.0);
-    let disk = share(|run| run.disk_wait_s.unwrap_or(0.0));
-    let noise = share(|run| run.others_cpu_s + run.stolen_s) / f64::from(cores);
-    let cause = match () {
-        () if NOISE_MIN <= noise => "unclear (others used the machine)",
-        () if BUSY_MIN <= busy && KERNEL_MIN <= kernel => "kernel (pages, writing)",
-        () if BUSY_MIN <= busy && usable < f64::from(cores) => "slots",
-        () if BUSY_MIN <= busy => "processor",
-        () if DISK_MIN <= disk => "disk",
-        () => "waiting (one task, start, control)",
-    };
-    format!("{cause}: busy {:.0} %, kernel {:.0} %, disk {:.0} %", 100.0 * busy, 100.0 * kernel, 100.0 * disk)
 }
 
 #[cfg(test)]

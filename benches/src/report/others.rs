@@ -1,18 +1,16 @@
 //! Tables of small jobs and scaling.
 
 use super::{
-    absent, counted, limiting_resource, mebibytes, middle, names, of, optional, samples, seconds, short,
-    spread, table, verdict,
+    absent, counted, mebibytes, middle, names, of, optional, samples, seconds, short, spread, table, verdict,
 };
 use crate::archive::{ArchiveEntry, Finding};
 use crate::latency::{ALL, Goal, Small};
-use crate::machine::MachineFacts;
 use crate::scaling::SERIES;
 use crate::stats::{median, percentile};
 use std::fmt::Write;
 
 /// Table of small jobs and many tasks.
-pub fn latency(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
+pub fn latency(entries: &[ArchiveEntry]) -> String {
     let header =
         ["what", "who", "target", "median", "95 % within", "", "times", "quoted (RESULTS.md of `$PEERS`)"];
     let (mut lines, mut commands) = (Vec::new(), String::new());
@@ -62,7 +60,7 @@ fn latency_line(small: Small, who: &str, entries: &[&ArchiveEntry]) -> Vec<Strin
 }
 
 /// Tables of scaling, one for each series and job.
-pub fn scaling(entries: &[ArchiveEntry], machine: &MachineFacts) -> String {
+pub fn scaling(entries: &[ArchiveEntry]) -> String {
     let mut text = String::from("\n## Growth\n");
     let rows = names(entries, |entry| &entry.label.row);
     for series in SERIES {
@@ -71,15 +69,15 @@ pub fn scaling(entries: &[ArchiveEntry], machine: &MachineFacts) -> String {
         };
         for row in rows.iter().filter(is_own) {
             let _ = write!(text, "\n### {row}: {}\n\n", series.title);
-            text.push_str(&growth(entries, row, machine.cores));
+            text.push_str(&growth(entries, row));
         }
     }
     text
 }
 
 /// Table of the points of one row.
-fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
-    let header = ["setting", "wall s", "min..max", "user s/GB", "MB/s", "tasks/s", "private MiB", "limit"];
+fn growth(entries: &[ArchiveEntry], row: &str) -> String {
+    let header = ["setting", "wall s", "min..max", "user s/GB", "MB/s", "tasks/s", "private MiB"];
     let own: Vec<ArchiveEntry> = entries.iter().filter(|entry| entry.label.row == row).cloned().collect();
     let mut lines = Vec::new();
     let mut commands = String::new();
@@ -92,7 +90,7 @@ fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
             lines.push(vec![setting, format!("not measured: {}", short(reason))]);
             continue;
         }
-        let (gigabytes, slots) = size_and_slots(&entries);
+        let gigabytes = gigabytes(&entries);
         let wall = middle(&runs, |run| run.wall_s);
         let rate = samples(&entries).and_then(|(times, tasks)| Some(tasks as f64 / median(times)?));
         lines.push(vec![
@@ -103,19 +101,15 @@ fn growth(entries: &[ArchiveEntry], row: &str, cores: u32) -> String {
             optional(wall.zip(gigabytes).map(|(wall, size)| size * 1e3 / wall), |rate| format!("{rate:.0}")),
             optional(rate, |rate| format!("{rate:.0}")),
             optional(middle(&runs, |run| run.peak_private_bytes as f64), mebibytes),
-            limiting_resource(&runs, cores, slots),
         ]);
     }
     format!("{}\n{commands}", table(&header, &lines))
 }
 
-/// Returns gigabytes (10^9) of input and slots of the runs.
-fn size_and_slots(entries: &[&ArchiveEntry]) -> (Option<f64>, Option<u32>) {
-    let of = |entry: &&ArchiveEntry| match &entry.finding {
-        Finding::Run { input_bytes, slots, .. } => {
-            Some((input_bytes.map(|bytes| bytes as f64 / 1e9), *slots))
-        }
+/// Returns gigabytes (10^9) of input of the runs.
+fn gigabytes(entries: &[&ArchiveEntry]) -> Option<f64> {
+    entries.iter().find_map(|entry| match &entry.finding {
+        Finding::Run { input_bytes, .. } => input_bytes.map(|bytes| bytes as f64 / 1e9),
         _ => None,
-    };
-    entries.iter().find_map(of).unwrap_or((None, None))
+    })
 }

@@ -4,7 +4,6 @@ use super::{
     absent, counted, mebibytes, middle, names, of, optional, seconds, short, spread, table, verdict,
 };
 use crate::archive::ArchiveEntry;
-use crate::machine::MachineFacts;
 use crate::measure::MeasuredRun;
 use crate::rows::{BenchRow, NOT_PEERS, ROWS};
 use crate::stats::range;
@@ -17,7 +16,7 @@ const RUNS_MIN: usize = 5;
 const SPREAD_MAX: f64 = 1.5;
 
 /// Returns the summary first, then each row with all contestants.
-pub fn section(entries: &[ArchiveEntry], _: &MachineFacts) -> String {
+pub fn section(entries: &[ArchiveEntry]) -> String {
     let measured = names(entries, |entry| &entry.label.row);
     let rows = || ROWS.into_iter().filter(|row| measured.iter().any(|name| name == row.name));
     let header = [

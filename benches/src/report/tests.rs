@@ -23,18 +23,17 @@ fn machine() -> MachineFacts {
     }
 }
 
-fn measured(wall_s: f64, user_s: f64, system_s: f64, disk_wait_s: f64) -> MeasuredRun {
+fn measured(wall_s: f64) -> MeasuredRun {
     MeasuredRun {
         ended: CommandEnd::Exited(0),
         wall_s,
-        user_s,
-        system_s,
+        user_s: wall_s,
+        system_s: 0.0,
         peak_resident_bytes: 20 << 20,
         peak_private_bytes: 10 << 20,
         samples: 1,
         others_cpu_s: 0.0,
         stolen_s: 0.0,
-        disk_wait_s: Some(disk_wait_s),
     }
 }
 
@@ -44,9 +43,8 @@ fn label(section: BenchSection, row: &str, contestant: &str) -> RunLabel {
 }
 
 fn run(section: BenchSection, row: &str, contestant: &str, round: u32, wall_s: f64) -> ArchiveEntry {
-    let measured = measured(wall_s, wall_s, 0.0, 0.0);
-    let finding =
-        Finding::Run { round, measured: Box::new(measured), digest: None, input_bytes: None, slots: None };
+    let measured = measured(wall_s);
+    let finding = Finding::Run { round, measured: Box::new(measured), digest: None, input_bytes: None };
     ArchiveEntry { label: label(section, row, contestant), finding }
 }
 
@@ -140,21 +138,9 @@ fn latency_is_judged_by_the_median_and_rates_by_tasks() {
 }
 
 #[test]
-fn limiting_resource_is_what_was_busy() {
-    let of = |run: MeasuredRun, slots| limiting_resource(&[&run], 2, slots);
-    assert!(of(measured(1.0, 1.8, 0.1, 0.0), None).starts_with("processor"));
-    assert!(of(measured(1.0, 0.9, 1.0, 0.0), None).starts_with("kernel"));
-    assert!(of(measured(1.0, 0.9, 0.0, 0.0), Some(1)).starts_with("slots"));
-    assert!(of(measured(1.0, 0.5, 0.0, 0.6), None).starts_with("disk"));
-    assert!(of(measured(1.0, 0.5, 0.0, 0.0), None).starts_with("waiting"));
-    let disturbed = MeasuredRun { others_cpu_s: 1.0, ..measured(1.0, 1.0, 0.0, 0.0) };
-    assert!(of(disturbed, None).starts_with("unclear"));
-}
-
-#[test]
 fn growth_gives_each_setting_a_line_and_a_command() {
     let report = report_of(&[run(BenchSection::Scaling, "size-sort", "64.0 MiB", 1, 1.0)]);
     line(&report, &["### size-sort: against the size of the input"]);
-    line(&report, &["64.0 MiB", "1.00..1.00", "waiting"]);
+    line(&report, &["64.0 MiB", "1.00..1.00"]);
     line(&report, &["- 64.0 MiB: `run-64.0 MiB`"]);
 }

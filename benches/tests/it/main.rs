@@ -1,6 +1,5 @@
 //! Tests of the jobs that are made for measuring, run as programs.
 
-use std::fs;
 use std::process::{Command, Output};
 
 fn jobs(folder: &std::path::Path, arguments: &str) -> Output {

@@ -5,20 +5,19 @@
 //! driver when to stop. A page's rank is `1 - d + d * (sum of shares + share of rank that ended at pages
 //! without links)`, so that the mean of all ranks is 1. Not here: spam, weights, personalisation.
 //!
-//! Sums of floats depend on the order of addition. So there is no combiner, and the key is (page, source
-//! of the share): each page's shares are sorted by source, and the ranks are the same bytes for any
-//! `--reduces`.
+//! Sums of floats depend on the order of addition. So there is no combiner, and each page's shares are
+//! sorted by their source: the ranks are the same bytes for any `--reduces`.
 
 use gristmill::prelude::*;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs;
 
 /// Counters are integers. They count billionths of a rank, so that their sum is independent of the order.
 const UNITS_PER_RANK: f64 = 1e9;
 
-/// Page, and the source of a message about it: `None` for the page itself, which sorts first, `Some` for
-/// that page.
-type PageFrom = (String, Option<String>);
+/// Page, its rank, and the pages that it links to: between two rounds a line of JSON.
+type Page = (String, f64, Vec<String>);
 
 /// Rank pages by the links between them
 #[derive(clap::Args)]
@@ -44,12 +43,12 @@ impl Rounds for PageRank {
     const NAME: &'static str = "pagerank";
 
     fn drive(&self, client: &mut Client) -> anyhow::Result<String> {
-        let mut before = client.round("links", Links { inputs: self.inputs.clone() })?;
+        let mut before = client.round("links", Round::Links { inputs: self.inputs.clone() })?;
         let pages = before.counter("pages") as f64;
         for round in 1..=self.rounds_max {
-            let inputs = directory(&before);
             let lost = before.counter("lost") as f64 / UNITS_PER_RANK;
-            let step = Step { inputs, damping: self.damping, lost_each: lost / pages };
+            let (input, damping) = (before.as_input(), self.damping);
+            let step = Round::Step { input, damping, lost_each: lost / pages };
             let after = client.round(&format!("round-{round}"), step)?;
             // The next round does not read this directory.
             client.discard(&before)?;
@@ -58,7 +57,7 @@ impl Rounds for PageRank {
                 break;
             }
         }
-        let ranking = client.round("ranking", Ranking { inputs: directory(&before) })?;
+        let ranking = client.round("ranking", Round::Ranking { input: before.as_input() })?;
         client.discard(&before)?;
         let mut best = Vec::new();
         for part in ranking.parts() {
@@ -70,226 +69,97 @@ impl Rounds for PageRank {
     }
 }
 
-/// Returns the output of one round as the input of the next.
-fn directory(report: &JobReport) -> Vec<String> {
-    vec![report.as_input()]
-}
-
-/// Round 0: one line for each page that has links or is linked to: page, rank 1, pages linked to.
 #[derive(Serialize, Deserialize)]
-struct Links {
-    inputs: Vec<String>,
+enum Round {
+    /// Collects the links of each page that has links or is linked to. Its first rank is 1.
+    Links { inputs: Vec<String> },
+    /// Computes new ranks. Each page receives `lost_each` from the pages without links.
+    Step { input: String, damping: f64, lost_each: f64 },
+    /// Sorts pages by rank, the highest first, over all parts.
+    Ranking { input: String },
 }
 
-impl Job for Links {
-    const NAME: &'static str = "pagerank-links";
+impl Job for Round {
+    const NAME: &'static str = "pagerank-round";
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
-        Ok(JobPlan::map(Input::lines(&self.inputs), || ParseLink)
-            .group_by_first()
-            .reduce(GatherLinks::default))
+        Ok(match self {
+            Round::Links { inputs } => links(inputs),
+            Round::Step { input, damping, lost_each } => step(input, *damping, *lost_each),
+            Round::Ranking { input } => ranking(input),
+        })
     }
 }
 
-struct ParseLink;
-
-impl Mapper for ParseLink {
-    type Key = PageFrom;
-    type Value = ();
-
-    fn map(&mut self, line: Record<'_>, out: &mut Emitter<PageFrom, ()>) -> TaskResult {
-        let line = line.text();
-        if let Some((from, to)) = line.trim().split_once(|c: char| c.is_ascii_whitespace()) {
+fn links(inputs: &[String]) -> JobPlan {
+    let parse = |line: Record<'_>, out: &mut Emitter<String, Option<String>>| {
+        if let Some((from, to)) = line.text().trim().split_once(|c: char| c.is_ascii_whitespace()) {
             // The target of a link is a page as well, even if it has no links of its own.
-            out.emit((to.trim_start().to_owned(), None), ());
-            out.emit((from.to_owned(), Some(to.trim_start().to_owned())), ());
+            out.emit(to.trim_start(), None);
+            out.emit(from, Some(to.trim_start().to_owned()));
         }
         Ok(())
-    }
-}
-
-#[derive(Default)]
-struct GatherLinks {
-    pages: Counter,
-    lost: Counter,
-}
-
-impl Reducer for GatherLinks {
-    type Key = PageFrom;
-    type Value = ();
-
-    fn setup(&mut self, task: &TaskContext, _: &mut Output) -> TaskResult {
-        (self.pages, self.lost) = (task.counter("pages"), task.counter("lost"));
-        Ok(())
-    }
-
-    fn reduce(
-        &mut self,
-        (page, _): PageFrom,
-        links: &mut Values<'_, PageFrom, ()>,
-        out: &mut Output,
-    ) -> TaskResult {
-        let mut distinct: Vec<String> = Vec::new();
-        while links.next()?.is_some() {
-            // Keys are sorted, so a duplicate of a link follows directly after it.
-            if let (_, Some(link)) = links.key()?
-                && distinct.last() != Some(&link)
-            {
-                distinct.push(link);
-            }
-        }
-        self.pages.add(1);
-        if distinct.is_empty() {
-            self.lost.add(UNITS_PER_RANK as u64);
-        }
-        out.pair(page, format_args!("1\t{}", distinct.join(" ")));
-        Ok(())
-    }
-}
-
-/// One round: the same lines with new ranks.
-#[derive(Serialize, Deserialize)]
-struct Step {
-    inputs: Vec<String>,
-    damping: f64,
-    /// Rank that each page receives from the pages without links.
-    lost_each: f64,
-}
-
-impl Job for Step {
-    const NAME: &'static str = "pagerank-step";
-
-    fn plan(&self) -> Result<JobPlan, PlanError> {
-        let (damping, lost_each) = (self.damping, self.lost_each);
-        let add =
-            move || AddShares { damping, lost_each, change: Counter::default(), lost: Counter::default() };
-        Ok(JobPlan::map(Input::lines(&self.inputs), || PassOn).group_by_first().reduce(add))
-    }
+    };
+    JobPlan::map_each(Input::lines(inputs), parse).reduce_each(|page, links, out| {
+        let distinct: BTreeSet<String> = links.iter().flatten().collect();
+        out.count("pages", 1);
+        out.count("lost", if distinct.is_empty() { units(1.0) } else { 0 });
+        out.json(&(page, 1.0, distinct))
+    })
 }
 
 /// Message about a page.
 #[derive(Serialize, Deserialize)]
 enum Message {
     /// From the page itself: its previous state.
-    Page { rank: f64, links: String },
+    Page { rank: f64, links: Vec<String> },
     /// From a page that links to it: a share of that page's rank.
-    Share(f64),
+    Share { source: String, rank: f64 },
 }
 
-struct PassOn;
-
-impl Mapper for PassOn {
-    type Key = PageFrom;
-    type Value = Message;
-
-    fn map(&mut self, line: Record<'_>, out: &mut Emitter<PageFrom, Message>) -> TaskResult {
-        let (page, rank, links) = parse(&line)?;
-        let count = links.split_whitespace().count() as f64;
-        for link in links.split_whitespace() {
-            out.emit((link.to_owned(), Some(page.clone())), Message::Share(rank / count));
+fn step(input: &str, damping: f64, lost_each: f64) -> JobPlan {
+    let pass_on = |(page, rank, links): Page, out: &mut Emitter<String, Message>| {
+        let share = rank / links.len() as f64;
+        for link in &links {
+            out.emit(link, Message::Share { source: page.clone(), rank: share });
         }
-        out.emit((page, None), Message::Page { rank, links });
+        out.emit(&page, Message::Page { rank, links });
         Ok(())
-    }
-}
-
-/// Parses page, rank and links of a line.
-fn parse(line: &Record<'_>) -> TaskResult<(String, f64, String)> {
-    let text = line.text();
-    let mut fields = text.splitn(3, '\t');
-    match (fields.next(), fields.next(), fields.next()) {
-        (Some(page), Some(rank), Some(links)) => Ok((page.to_owned(), rank.parse()?, links.to_owned())),
-        _ => Err(TaskError::input(format!("{} has a line without three fields", line.source().path))),
-    }
-}
-
-struct AddShares {
-    damping: f64,
-    lost_each: f64,
-    change: Counter,
-    lost: Counter,
-}
-
-impl Reducer for AddShares {
-    type Key = PageFrom;
-    type Value = Message;
-
-    fn setup(&mut self, task: &TaskContext, _: &mut Output) -> TaskResult {
-        (self.change, self.lost) = (task.counter("change"), task.counter("lost"));
-        Ok(())
-    }
-
-    fn reduce(
-        &mut self,
-        (page, _): PageFrom,
-        messages: &mut Values<'_, PageFrom, Message>,
-        out: &mut Output,
-    ) -> TaskResult {
-        let Some(Message::Page { rank: before, links }) = messages.next()? else {
-            return Err(TaskError::input(format!("{page} is linked to, but has no line")));
-        };
-        let mut shares = 0.0;
-        while let Some(message) = messages.next()? {
-            if let Message::Share(share) = message {
-                shares += share;
+    };
+    JobPlan::map_json(Input::lines([input]), pass_on).reduce_each(move |page, messages, out| {
+        let (mut before, mut links, mut shares) = (0.0, Vec::new(), Vec::new());
+        for message in messages.iter() {
+            match message {
+                Message::Page { rank, links: own } => (before, links) = (rank, own),
+                Message::Share { source, rank } => shares.push((source, rank)),
             }
         }
-        let rank = 1.0 - self.damping + self.damping * (shares + self.lost_each);
-        self.change.add(((rank - before).abs() * UNITS_PER_RANK).round() as u64);
-        if links.is_empty() {
-            self.lost.add((rank * UNITS_PER_RANK).round() as u64);
-        }
-        // A float is written with enough digits to read the same float back.
-        out.pair(page, format_args!("{rank}\t{links}"));
-        Ok(())
-    }
+        shares.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let sum: f64 = shares.iter().map(|(_, share)| share).sum();
+        let rank = 1.0 - damping + damping * (sum + lost_each);
+        out.count("change", units((rank - before).abs()));
+        out.count("lost", if links.is_empty() { units(rank) } else { 0 });
+        out.json(&(page, rank, links))
+    })
 }
 
-/// The last round: pages by rank, the highest first, over all parts.
-#[derive(Serialize, Deserialize)]
-struct Ranking {
-    inputs: Vec<String>,
+fn units(rank: f64) -> u64 {
+    (rank * UNITS_PER_RANK).round() as u64
 }
 
-impl Job for Ranking {
-    const NAME: &'static str = "pagerank-ranking";
-
-    fn plan(&self) -> Result<JobPlan, PlanError> {
-        Ok(JobPlan::map(Input::lines(&self.inputs), || RankAsKey).total_order().reduce(|| WriteRank))
-    }
-}
-
-struct RankAsKey;
-
-impl Mapper for RankAsKey {
-    type Key = (Reverse<f64>, String);
-    type Value = ();
-
-    fn map(&mut self, line: Record<'_>, out: &mut Emitter<Self::Key, ()>) -> TaskResult {
-        let (page, rank, _) = parse(&line)?;
+fn ranking(input: &str) -> JobPlan {
+    let by_rank = |(page, rank, _): Page, out: &mut Emitter<(Reverse<f64>, String), ()>| {
         out.emit((Reverse(rank), page), ());
         Ok(())
-    }
-}
-
-struct WriteRank;
-
-impl Reducer for WriteRank {
-    type Key = (Reverse<f64>, String);
-    type Value = ();
-
-    fn reduce(
-        &mut self,
-        (Reverse(rank), page): Self::Key,
-        _: &mut Values<'_, Self::Key, ()>,
-        out: &mut Output,
-    ) -> TaskResult {
-        out.pair(page, rank);
-        Ok(())
-    }
+    };
+    JobPlan::map_json(Input::lines([input]), by_rank).total_order().reduce_each(
+        |(Reverse(rank), page), _, out| {
+            out.pair(page, rank);
+            Ok(())
+        },
+    )
 }
 
 fn main() -> std::process::ExitCode {
-    let registry = Registry::new().rounds::<PageRank>();
-    gristmill::cli::main(registry.inner_job::<Links>().inner_job::<Step>().inner_job::<Ranking>())
+    gristmill::cli::main(Registry::new().rounds::<PageRank>().inner_job::<Round>())
 }
