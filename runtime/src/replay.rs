@@ -7,8 +7,6 @@ use crate::registry::Registry;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::event::Event;
-use gristmill_scheduler::ids::JobId;
-use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::units::Time;
 use serde_json::Value;
 use std::io::BufRead;
@@ -94,37 +92,19 @@ pub enum ReplayError {
     },
 }
 
-/// Follower of a replay, instant by instant, with other policies as observers.
-pub trait ReplayFollower {
-    /// Creates the observing policies ([`Core::add_observers`]).
-    ///
-    /// # Errors
-    /// A description of unknown names.
-    fn observers(&self) -> Result<Vec<Box<dyn Policy>>, String>;
-
-    /// A job of this name is about to arrive.
-    fn job(&mut self, job: JobId, name: &str);
-
-    /// An instant with its recorded facts and orders. [`Core::observation`] returns what policies saw and wanted.
-    fn instant(&mut self, at: Time, facts: &[Event], orders: &[Command], core: &Core);
-}
-
 /// Feeds the facts of a journal through a new core that starts like the master's, and compares the orders up to the
-/// first that differs. A follower is called for each instant that agrees.
+/// first that differs.
 ///
 /// # Errors
 /// An unreadable journal, unknown names, and facts that no master enters.
-pub fn replay<'a, R: BufRead>(
-    registry: &'a Registry,
+pub fn replay<R: BufRead>(
+    registry: &Registry,
     journal: &mut JournalReader<R>,
-    follower: Option<&'a mut dyn ReplayFollower>,
 ) -> Result<Replayed, ReplayError> {
     let header = journal.header();
     let names = header.names();
     let core = header.make_core(registry).map_err(|reason| ReplayError::Name { line: 1, reason })?;
-    let mut replay =
-        Replay { registry, core, names, follower, commands: Vec::new(), replayed: Replayed::default() };
-    replay.add_observers(1)?;
+    let mut replay = Replay { registry, core, names, commands: Vec::new(), replayed: Replayed::default() };
     while let Some(record) = journal.record().map_err(|source| ReplayError::Read { source })? {
         replay.enter(journal.line(), record)?;
         if replay.replayed.difference.is_some() {
@@ -139,7 +119,6 @@ struct Replay<'a> {
     registry: &'a Registry,
     core: Core,
     names: DeciderNames,
-    follower: Option<&'a mut dyn ReplayFollower>,
     /// Orders of the last instant.
     commands: Vec<Command>,
     replayed: Replayed,
@@ -164,25 +143,10 @@ impl Replay<'_> {
                     return Err(ReplayError::Ledger { line });
                 }
                 self.core = go_on_from(&self.core, &ledger, &self.names, self.registry).map_err(name)?;
-                self.add_observers(line)?;
             }
             JournalRecord::Memory { memory, .. } => self.core.restore_memory(&memory).map_err(name)?,
             JournalRecord::End => self.replayed.ended = true,
-            JournalRecord::Job { job, name, .. } => {
-                if let Some(follower) = &mut self.follower {
-                    follower.job(job, &name);
-                }
-            }
-            JournalRecord::Worker { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// Adds the follower's policies as observers.
-    fn add_observers(&mut self, line: u64) -> Result<(), ReplayError> {
-        if let Some(follower) = &self.follower {
-            self.core
-                .add_observers(follower.observers().map_err(|reason| ReplayError::Name { line, reason })?);
+            JournalRecord::Job { .. } | JournalRecord::Worker { .. } => {}
         }
         Ok(())
     }
@@ -215,9 +179,6 @@ impl Replay<'_> {
         if shuffle != again.as_ref() {
             differs(None, shuffle, again);
             return Ok(());
-        }
-        if let Some(follower) = &mut self.follower {
-            follower.instant(at, facts, &self.commands, &self.core);
         }
         self.replayed.shuffles += u64::from(shuffle.is_some());
         self.replayed.instants += 1;

@@ -11,7 +11,6 @@ mod execute;
 mod expected;
 mod explain;
 mod guarded;
-mod observers;
 mod preempt;
 mod queries;
 mod queue_order;
@@ -23,7 +22,6 @@ mod show;
 pub use expected::ExpectedHome;
 pub use explain::Outlook;
 pub use guarded::PolicyPanics;
-pub use observers::{Observation, ObservedJob, Preference};
 pub use queue_order::Turn;
 pub use saved::{CoreToSave, SavedCore};
 
@@ -45,7 +43,6 @@ use crate::units::Time;
 use crate::view::{Row, View};
 use execute::Executor;
 use guarded::Guarded;
-use observers::Watch;
 
 /// Maximum number of entries in the standing shuffle order. Workers choose locally among the first few entries, so more
 /// would only make the order long.
@@ -66,7 +63,6 @@ pub struct ShuffleOrder {
 pub struct Core {
     ledger: Ledger,
     policy: Guarded,
-    watch: Option<Watch>,
     placement: Box<dyn Placement>,
     estimator: Option<Box<dyn Estimator>>,
     /// Rows by handle.
@@ -98,7 +94,6 @@ impl Core {
         Self {
             ledger,
             policy: Guarded::new(policy),
-            watch: None,
             placement,
             estimator: None,
             rows: Vec::new(),
@@ -175,7 +170,6 @@ impl Core {
         self.settle(commands);
         self.leave_slow_homes(commands);
         self.observe(ticked);
-        self.record_preferences();
         let preempted = self.preempt(commands);
         let wish = self.plan(commands);
         let moved = self.hand_over(commands);

@@ -49,21 +49,13 @@ impl Core {
         for id in self.ledger.jobs.keys().copied().collect::<Vec<_>>() {
             if self.ledger.jobs[&id].handle.is_some() {
                 let handle = self.count(id);
-                self.notify_decider(&[handle], Change::Arrived(handle));
+                self.notify(&[handle], Change::Arrived(handle));
             }
         }
     }
 
-    /// Notifies the deciding policy and the observers.
+    /// Notifies the policy.
     fn notify(&mut self, touched: &[Handle], change: Change) {
-        self.notify_decider(touched, change);
-        let view = view_of(&self.ledger, (&self.rows, &self.runs), touched);
-        for observer in self.watch.iter_mut().flat_map(|watch| &mut watch.observers) {
-            observer.observe(view, change);
-        }
-    }
-
-    fn notify_decider(&mut self, touched: &[Handle], change: Change) {
         self.policy.observe(view_of(&self.ledger, (&self.rows, &self.runs), touched), change);
     }
 

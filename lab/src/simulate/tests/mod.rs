@@ -26,7 +26,7 @@ fn journal_of(world: &World) -> String {
 }
 
 fn replay_text(text: &str) -> Result<Replayed, ReplayError> {
-    replay(&Registry::standard(), &mut JournalReader::new(text.as_bytes()).unwrap(), None)
+    replay(&Registry::standard(), &mut JournalReader::new(text.as_bytes()).unwrap())
 }
 
 fn measure(text: &str) -> Measured {

@@ -9,7 +9,6 @@ mod driver;
 mod ends;
 mod explain;
 mod failures;
-mod observers;
 mod outputs;
 mod placing;
 mod pools;

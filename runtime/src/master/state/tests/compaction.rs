@@ -77,7 +77,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
     scene.state.journal.end(crate::master::input::Ending::Abandons);
     let registry = Registry::standard().policy(&RUTHLESS);
     let mut reader = JournalReader::new(BufReader::new(std::fs::File::open(&journal).unwrap())).unwrap();
-    let replayed = replay(&registry, &mut reader, None).unwrap();
+    let replayed = replay(&registry, &mut reader).unwrap();
     assert!(replayed.difference.is_none() && replayed.ended, "{replayed:?}");
 }
 

@@ -1,43 +1,32 @@
-//! `replay`: compares the orders of a journal with those of the present core, and narrates decisions.
-
-mod decisions;
+//! `replay`: compares the orders of a journal with those of the present core.
 
 use crate::files::InputFileError;
 use crate::terminal::{stdout_json, stdout_text};
 use crate::usage::usage;
 use clap::Args;
-use decisions::Decisions;
 use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::replay::{ReplayDifference, ReplayError, ReplayFollower, Replayed, replay};
-use gristmill_scheduler::catalogue::split_list;
+use gristmill_runtime::replay::{ReplayDifference, ReplayError, Replayed, replay};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Replay a journal through the scheduler and compare the orders
 ///
-/// Exits with 1 if any order differs, and shows the first that does. With --narrate, prints each decision: the events,
-/// the queue, the jobs that the policy chose and why, and the orders that followed.
+/// Exits with 1 if any order differs, and shows the first that does.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
   gristmill run --journal run.journal wordcount book.txt
-  gristmill lab replay run.journal
-  gristmill lab replay run.journal --narrate --beside fifo,max-srpt")]
+  gristmill lab replay run.journal")]
 pub struct ReplayCommand {
     /// Journal that a master wrote
     #[arg(value_name = "JOURNAL")]
     journal: PathBuf,
-    /// Narrate each decision
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, hide = true)]
     narrate: bool,
-    /// With --narrate, also show which job these policies would have served: a list of NAME or
-    /// NAME:PARAMETER=VALUE,...
-    #[arg(long, value_name = "LIST", requires = "narrate")]
-    beside: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -45,23 +34,19 @@ pub struct ReplayCommand {
 
 /// `gristmill lab replay`.
 pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
+    if flags.narrate {
+        let instead =
+            "`gristmill lab whatif` runs other policies, `gristmill job explain` shows the reasons of one";
+        return Err(usage(format!("--narrate was removed: {instead}")));
+    }
     let unreadable =
         |error: &dyn std::error::Error| InputFileError::new(&flags.journal, gristmill_runtime::chain(error));
     let mut journal = JournalReader::open(&flags.journal).map_err(|error| unreadable(&error))?;
-    let beside = flags.beside.as_deref().map(split_list).unwrap_or_default();
-    for policy in &beside {
-        registry.make_policy(policy).map_err(usage)?;
-    }
-    let mut decisions = flags.narrate.then(|| Decisions::new(registry, beside));
-    let follower = decisions.as_mut().map(|decisions| decisions as &mut dyn ReplayFollower);
-    let replayed = match replay(registry, &mut journal, follower) {
+    let replayed = match replay(registry, &mut journal) {
         Ok(replayed) => replayed,
         Err(ReplayError::Read { source }) => return Err(unreadable(&source).into()),
         Err(error) => return Err(unreadable(&error).into()),
     };
-    if let Some(failed) = decisions.as_mut().and_then(|decisions| decisions.failed.take()) {
-        return Err(failed);
-    }
     if journal.header().version != env!("CARGO_PKG_VERSION") {
         say!("the journal was written by gristmill {}", journal.header().version);
     }
@@ -78,8 +63,7 @@ pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
                 "{} / {} / {}, gristmill {}",
                 header.policy, header.placement, header.estimator, header.version
             );
-            let decisions = decisions.map_or_else(String::new, |decisions| decisions.summary());
-            stdout_text(&format!("{}{decisions}", as_text(&who, &replayed)))?;
+            stdout_text(&as_text(&who, &replayed))?;
         }
     }
     Ok(if replayed.difference.is_some() { exit::FAILED } else { exit::OK })
