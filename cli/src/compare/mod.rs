@@ -159,12 +159,8 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
         let place = place.map(|place| format!("{}, {place}", flags.workload.display()));
         return Err(place.into_iter().fold(error.into(), anyhow::Error::context));
     }
-    let mut remarks = file.remarks.clone();
-    if matches!(options.site, Site::Given(_)) && !file.cluster.is_empty() {
-        remarks.push("the workload's [cluster] is not used: the given cluster has its own shape".to_owned());
-    }
-    for remark in remarks.iter().filter(|_| !flags.quiet) {
-        say!("{remark}");
+    if matches!(options.site, Site::Given(_)) && !file.cluster.is_empty() && !flags.quiet {
+        say!("the workload's [cluster] is not used: the given cluster has its own shape");
     }
     if flags.check {
         stdout_text(&arrivals(&file.workload)?)?;

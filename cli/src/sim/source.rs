@@ -2,12 +2,10 @@
 
 use super::machines::MachineFlags;
 use crate::files::{InputFileError, read_text};
-use crate::flags::{above_zero, size};
+use crate::flags::above_zero;
 use crate::usage::usage;
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gristmill_runtime::plural::counted;
-use gristmill_runtime::rate::parse_rate;
 use gristmill_scheduler::catalogue::{self, CatalogueError, Entry};
 use gristmill_scheduler::workload::{self, Costs, Format, Generator, Job, Reading, Scale};
 use std::path::Path;
@@ -16,9 +14,6 @@ use std::path::Path;
 #[derive(Args)]
 #[command(next_help_heading = "Jobs")]
 pub struct JobsFlags {
-    /// Format of the file [default: by its ending]
-    #[arg(long, value_parser = formats(), hide_short_help = true)]
-    format: Option<Format>,
     /// Only the first N jobs
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -31,31 +26,6 @@ pub struct JobsFlags {
     /// Multiply all bytes by F, with the work that follows from them
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
     scale_bytes: f64,
-    /// Maximum number of unreadable lines of a trace that are skipped
-    #[arg(long, value_name = "N", default_value_t = 100, hide_short_help = true)]
-    skip: u64,
-    /// Input of one map, if a trace has only bytes
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", hide_short_help = true)]
-    split_size: String,
-    /// Shuffled bytes of one reduce, if a trace has only bytes
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", hide_short_help = true)]
-    partition_size: String,
-    /// Rate of a task, if a trace has only bytes
-    #[arg(long, value_name = "RATE", default_value = "20MB/s", hide_short_help = true)]
-    task_rate: String,
-    /// Seconds of a task besides, if a trace has only bytes
-    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = above_zero, hide_short_help = true)]
-    task_start: f64,
-}
-
-/// Values of `--format`: SWIM's tab-separated lines, Rumen's JSON objects, comma-separated values, `[[job]]` tables.
-fn formats() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["swim", "rumen", "csv", "toml"]).map(|name| match name.as_str() {
-        "swim" => Format::Swim,
-        "rumen" => Format::Rumen,
-        "csv" => Format::Csv,
-        _ => Format::Toml,
-    })
 }
 
 /// Jobs for any number of runs.
@@ -107,18 +77,19 @@ impl SimulatedJobs {
             jobs_max: flags.jobs.unwrap_or(usize::MAX),
         };
         let path = Path::new(name);
-        let format = flags.format.or_else(|| Format::of_name(name));
-        let Some(format) = format else {
+        let Some(format) = Format::of_name(name) else {
             if path.is_file() {
                 return Err(usage(format!(
-                    "{name}: its ending is not that of a known format; name one with --format"
+                    "{name}: its ending is not .csv, .toml, .tsv or .json, or one with .gz"
                 )));
             }
             let generator =
                 catalogue::call(&generators(), "workload", name).map_err(|error| absent(name, &error))?;
             return Ok(source(Origin::Generator(generator)));
         };
-        let reading = Reading { costs: flags.costs(machines)?, scale, skipped_max: flags.skip };
+        let network = machines.network()?.unwrap_or(Costs::default().network);
+        let costs = Costs { network, ..Costs::default() };
+        let reading = Reading { costs, scale, ..Reading::default() };
         let trace = workload::read(format, &read_text(path)?, &reading)
             .map_err(|error| InputFileError::new(path, error))?;
         if let Some(first) = trace.first_skipped {
@@ -131,11 +102,6 @@ impl SimulatedJobs {
     /// The name on the command line.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// True if every seed gives the same jobs.
-    pub fn is_fixed(&self) -> bool {
-        matches!(self.kind, Origin::File(_))
     }
 
     /// The jobs of a run.
@@ -154,20 +120,5 @@ impl SimulatedJobs {
                 }))
             }
         }
-    }
-}
-
-impl JobsFlags {
-    fn costs(&self, machines: &MachineFlags) -> anyhow::Result<Costs> {
-        let rate = parse_rate(&self.task_rate).map_err(|error| usage(format!("--task-rate: {error}")))?;
-        let rate = rate.get() as f64;
-        Ok(Costs {
-            split_bytes: size("--split-size", &self.split_size)? as f64,
-            partition_bytes: size("--partition-size", &self.partition_size)? as f64,
-            task_seconds: self.task_start,
-            map_rate: rate,
-            reduce_rate: rate,
-            network: machines.network()?.unwrap_or(Costs::default().network),
-        })
     }
 }

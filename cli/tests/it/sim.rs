@@ -249,30 +249,8 @@ fn a_workload_with_a_mistake_is_refused_with_line_and_field() {
         .expect_words(&["line 3: `speed` is `0`"]);
 }
 
-/// This many jobs a second apart, each with this much map and shuffle, in seconds.
-fn a_second_apart(jobs: u32, map: f64, shuffle: f64) -> String {
-    let row = |second: u32| format!("{second},{map},{shuffle}\n");
-    std::iter::once("arrival,map,shuffle\n".to_owned()).chain((0..jobs).map(row)).collect()
-}
-
 #[test]
-fn queues_are_said_to_grow_where_enough_jobs_show_it_and_not_where_they_do_not() {
-    let sandbox = Sandbox::new();
-    let run = |jobs: u32, shuffle: f64| {
-        let jobs = sandbox.write("jobs.csv", a_second_apart(jobs, 0.1, shuffle));
-        sandbox.run(["sim", "--workload", &jobs])
-    };
-    let grown = run(60, 1.5).expect_code(0);
-    let words = "shuffle station is 1.500 (1.500 to 1.500 with 95 %): queues grow";
-    assert!(grown.stderr.contains(words), "{}", grown.stderr);
-    for (jobs, shuffle) in [(60, 0.9), (3, 1.5)] {
-        let finished = run(jobs, shuffle).expect_code(0);
-        assert!(!finished.stderr.contains("queues"), "{jobs} jobs: {}", finished.stderr);
-    }
-}
-
-#[test]
-fn table_without_tasks_is_cut_into_tasks_of_a_length_that_is_said() {
+fn table_without_tasks_is_cut_into_tasks_of_the_length_that_is_given() {
     let sandbox = Sandbox::new();
     let jobs = sandbox.write("jobs.csv", "arrival,map,shuffle\n0,30,10\n1,5,3\n2,40,1\n3,2,8\n4,10,10\n");
     let run = |flags: &[&str]| {
@@ -280,19 +258,15 @@ fn table_without_tasks_is_cut_into_tasks_of_a_length_that_is_said() {
         let finished = sandbox.run_well([&sim[..], &["--workload", &jobs], flags].concat());
         let json = finished.json();
         let flow = |policy: usize| json["policies"][policy]["metrics"]["flow"]["mean"].as_f64().unwrap();
-        (finished.stderr.clone(), json["cluster"].clone(), [flow(0), flow(1)])
+        (json["cluster"].clone(), [flow(0), flow(1)])
     };
-    let (said, cluster, [fair, split]) = run(&[]);
-    for words in ["5 jobs have work and no tasks", "of 1 s at most", "5 jobs shuffle and have no reduces"] {
-        assert!(said.contains(words), "{words} not in {said}");
-    }
+    let (cluster, [fair, split]) = run(&[]);
     assert_eq!(
         (cluster["task_length"].as_f64(), cluster["estimator"].as_str()),
         (Some(1.0), Some("history"))
     );
     assert!((fair - split).abs() > 0.1, "the shuffle is there, and is shared differently: {fair}, {split}");
-    let (said, cluster, _) = run(&["--task-length", "100"]);
-    assert!(said.contains("tasks of 100 s at most"), "{said}");
+    let (cluster, _) = run(&["--task-length", "100"]);
     assert_eq!(cluster["task_length"].as_f64(), Some(100.0));
 }
 
@@ -306,7 +280,6 @@ fn tasks_that_cannot_be_meant_are_refused() {
     run("shuffle\n3\n", &[]).expect_code(4).expect_words(&["job 0", "not 0 for a job without maps"]);
     let own = "maps,reduces,shuffle\n2x1,1,3\n";
     run(own, &[]).expect_code(0);
-    run(own, &["--task-length", "2"]).expect_code(2).expect_words(&["--task-length 2 would cut nothing"]);
     run("map\n1\n", &["--task-length", "0"]).expect_code(2).expect_words(&["--task-length"]);
 }
 
@@ -326,8 +299,6 @@ fn traces_are_read_compressed_or_not_and_bad_lines_are_counted() {
     let (one, other) = (run(&plain), run(&packed));
     assert_eq!(one.stdout_text(), other.stdout_text());
     assert!(one.stderr.contains("skipped 1 line") && one.stderr.contains("line 3"), "{}", one.stderr);
-    let refused = sandbox.run(["sim", "--workload", &plain, "--skip", "0"]).expect_code(4);
-    refused.expect_words(&["more than 0 lines cannot be read", "line 3: `input bytes` is `-7`"]);
 }
 
 #[test]

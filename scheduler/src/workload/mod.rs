@@ -4,7 +4,6 @@
 
 pub mod catalogue;
 mod error;
-mod load;
 pub mod mix;
 pub mod overlap;
 mod read;
@@ -18,7 +17,6 @@ use crate::station::PerStation;
 pub(crate) use catalogue::by_name;
 pub use catalogue::{Generator, catalogue};
 pub use error::{BadLine, LineError, LoadError, WorkloadError};
-pub use load::{Growth, LOAD_JOBS_MIN, OfferedLoad, offered_load};
 pub use read::{Format, Reading, Trace, read};
 pub use scale::{Costs, Scale};
 

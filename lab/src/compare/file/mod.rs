@@ -8,18 +8,15 @@
 //! | `[arrivals]` | `kind` (`batch`, `poisson` with `mean-interval`, `times` with `times`), `jobs`, `order`, `redraw` |
 //! | `[[data]]` | `name`, `kind`, `size`, `seed` |
 //! | `[[job]]` | `name`, `label`, `args`, `inputs`, `count` or `share`, `reduces`, `split-size`, `deadline`, `weight`, `pool`, `priority`, `map-seconds`, `reduce-seconds`, `shuffle-bytes` |
-//! | `[trace]` | `file`, `load`, `time`, `bytes`, `jobs` |
 //!
 //! Not here: the meaning of job arguments (their own flags), and the values of cluster flags (the command
 //! line's).
 
 #[cfg(test)]
 mod tests;
-mod trace;
 mod values;
 
 use super::workload::{Arrivals, DATA_MARK, DataSet, Kind, Order, Workload};
-use gristmill_runtime::api::ExactWork;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::io;
 use std::path::Path;
@@ -37,8 +34,6 @@ pub struct WorkloadFile {
     pub inputs: Vec<(String, FilePlace)>,
     /// Jobs that must be known, and the place where each is named.
     pub jobs: Vec<(String, FilePlace)>,
-    /// Remarks for the user, such as skipped lines of a trace.
-    pub remarks: Vec<String>,
 }
 
 /// Position in a text, counted from 1.
@@ -79,21 +74,12 @@ pub enum FileError {
         /// Description of the error.
         reason: String,
     },
-    /// A trace cannot be read.
-    #[error("the trace {file} cannot be used")]
-    Trace {
-        /// Path of the trace.
-        file: String,
-        /// Cause.
-        #[source]
-        source: gristmill_scheduler::workload::WorkloadError,
-    },
 }
 
 impl ExitsWith for FileError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Read { .. } | Self::Trace { .. } => Exit::with(exit::INPUT),
+            Self::Read { .. } => Exit::with(exit::INPUT),
             _ => Exit::with(exit::USAGE),
         }
     }
@@ -150,11 +136,11 @@ pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<Worklo
     workload.name = top.name.unwrap_or_else(|| stem.to_owned());
     workload.seed = top.seed.map_or(1, |seed| seed.0 as u64);
     workload.data = top.data.into_iter().map(data_set).collect();
-    let (mut inputs, mut jobs, mut remarks) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut inputs, mut jobs) = (Vec::new(), Vec::new());
     for table in &top.job {
         let refuse = |reason| source.refuse(table.span().start, reason);
         let job = table.get_ref();
-        let kind = kind(job, folder).map_err(refuse)?;
+        let kind = kind(job, folder);
         refuse_missing_data(&kind, &workload.data).map_err(refuse)?;
         if let Some(list) = &job.inputs {
             let files = list.get_ref().iter().filter(|input| !input.starts_with(DATA_MARK));
@@ -163,20 +149,12 @@ pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<Worklo
         jobs.push((kind.job.clone(), source.place(job.name.span().start)));
         workload.kinds.push(kind);
     }
-    match &top.trace {
-        Some(table) if top.job.is_empty() && top.arrivals.is_none() => {
-            trace::read(table, source, folder, &mut workload, &mut remarks)?;
-        }
-        Some(table) => {
-            let reason = "[trace] brings its own jobs and arrivals: leave [[job]] and [arrivals] out";
-            return Err(source.refuse(table.span().start, reason));
-        }
-        None if top.job.is_empty() => return Err(source.refuse(0, "there must be at least one [[job]]")),
-        None => {}
+    if top.job.is_empty() {
+        return Err(source.refuse(0, "there must be at least one [[job]]"));
     }
     workload.draw(0).map_err(|error| source.refuse(arrivals_at, error.to_string()))?;
     let cluster = top.cluster.iter().map(|(key, value)| (key.name(), value.to_string())).collect();
-    Ok(WorkloadFile { workload, cluster, inputs, jobs, remarks })
+    Ok(WorkloadFile { workload, cluster, inputs, jobs })
 }
 
 fn arrivals(table: &ArrivalsTable) -> Result<Workload, String> {
@@ -208,7 +186,7 @@ fn path_in(folder: &Path, input: &str) -> String {
     folder.join(input).display().to_string()
 }
 
-fn kind(table: &JobTable, folder: &Path) -> Result<Kind, String> {
+fn kind(table: &JobTable, folder: &Path) -> Kind {
     let mut kind = Kind::new(table.name.get_ref(), &[]);
     kind.label = table.label.clone().unwrap_or(kind.label);
     kind.arguments.clone_from(&table.args);
@@ -224,12 +202,7 @@ fn kind(table: &JobTable, folder: &Path) -> Result<Kind, String> {
     kind.weight = table.weight.as_ref().map_or(1.0, |weight| weight.0);
     kind.pool.clone_from(&table.pool);
     kind.priority = table.priority.map_or(0, |priority| priority.0 as i32);
-    kind.exact = exact(table)?;
-    if let Some(exact) = &kind.exact {
-        kind.reduces = Some(exact.reduce_seconds.len() as u32);
-    }
-    kind.plays_exact = kind.exact.is_some() && kind.job == "synthetic";
-    Ok(kind)
+    kind
 }
 
 /// Refuses arguments that name generated data that does not exist.
@@ -245,23 +218,4 @@ fn refuse_missing_data(kind: &Kind, data: &[DataSet]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Returns sizes that are known beforehand.
-fn exact(table: &JobTable) -> Result<Option<ExactWork>, String> {
-    let seconds = |list: &Option<Vec<values::Length>>| {
-        list.iter().flatten().map(|length| length.0).collect::<Vec<f64>>()
-    };
-    let (map_seconds, reduce_seconds) = (seconds(&table.map_seconds), seconds(&table.reduce_seconds));
-    let bytes = table.shuffle_bytes.as_ref().map(|bytes| bytes.0);
-    match (map_seconds.is_empty(), reduce_seconds.is_empty()) {
-        (true, true) if table.map_seconds.is_none() && bytes.is_none() => return Ok(None),
-        (true, _) => return Err("`map-seconds` is missing, a list of seconds, one for each map".to_owned()),
-        (_, true) => return Err("`reduce-seconds` is missing, one number for each reduce".to_owned()),
-        _ => {}
-    }
-    if table.reduces.is_some_and(|reduces| reduces.0 as usize != reduce_seconds.len()) {
-        return Err("`reduces` is not the number of `reduce-seconds`".to_owned());
-    }
-    Ok(Some(ExactWork { map_seconds, shuffle_bytes: bytes.unwrap_or(0.0), reduce_seconds }))
 }

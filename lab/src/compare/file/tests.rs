@@ -88,8 +88,7 @@ fn values_that_make_no_sense_are_refused_with_their_line() {
         ("share = 2", "unknown field `share`, expected one of"),
         ("args = \"--maps\"", "invalid type: string"),
         ("split-size = \"4 elephants\"", "is not a size"),
-        ("reduce-seconds = [1]", "`map-seconds` is missing"),
-        ("map-seconds = [1]\nreduce-seconds = [1, 2]\nreduces = 3", "the number of `reduce-seconds`"),
+        ("map-seconds = [1]", "unknown field `map-seconds`, expected one of"),
     ] {
         let refused = job(line);
         assert!(refused.contains("w.toml, line ") && refused.contains(words), "{line}: {refused}");
@@ -108,22 +107,6 @@ fn values_that_make_no_sense_are_refused_with_their_line() {
     }
     assert!(refused("").contains("at least one [[job]]"));
     assert!(refused("[[job]\n").contains("w.toml, line 1"));
-}
-
-#[test]
-fn trace_becomes_jobs_that_take_its_times() {
-    let folder = tempfile::tempdir().unwrap();
-    let line = |name: &str, arrival: u32| format!("{name}\t{arrival}\t0\t134217728\t1000\t1000\n");
-    std::fs::write(folder.path().join("day.tsv"), line("a", 10) + &line("b", 30)).unwrap();
-    let text = "[trace]\nfile = \"day.tsv\"\ntime = 0.01\n";
-    let file = parse("w.toml", "w", text, folder.path()).unwrap();
-    let Arrivals::Times(times) = &file.workload.arrivals else { panic!("{:?}", file.workload.arrivals) };
-    assert!(times.len() == 2 && times[0] == 0.0 && (times[1] - 0.2).abs() < 1e-12, "{times:?}");
-    let kind = &file.workload.kinds[0];
-    let exact = kind.exact.as_ref().unwrap();
-    assert_eq!((exact.map_seconds.len(), exact.reduce_seconds.len(), kind.plays_exact), (2, 1, true));
-    assert!(refused("[trace]\nfile = \"none.tsv\"\n").contains("could not read"));
-    assert!(refused("[trace]\nfile = \"a.tsv\"\nlod = 2\n").contains("unknown field `lod`, expected one of"));
 }
 
 #[test]

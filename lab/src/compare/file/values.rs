@@ -28,7 +28,6 @@ pub(super) struct WorkloadTable {
     pub data: Vec<DataTable>,
     #[serde(default)]
     pub job: Vec<Spanned<JobTable>>,
-    pub trace: Option<Spanned<TraceTable>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -76,19 +75,6 @@ pub(super) struct JobTable {
     pub weight: Option<Positive>,
     pub pool: Option<String>,
     pub priority: Option<Whole<-1_000_000, 1_000_000>>,
-    pub map_seconds: Option<Vec<Length>>,
-    pub reduce_seconds: Option<Vec<Length>>,
-    pub shuffle_bytes: Option<ByteCount>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TraceTable {
-    pub file: String,
-    pub load: Option<Positive>,
-    pub time: Option<Positive>,
-    pub bytes: Option<Positive>,
-    pub jobs: Option<Jobs>,
 }
 
 /// Integer in a range.
@@ -152,11 +138,6 @@ macro_rules! values {
 values! {
     /// Number above 0.
     Positive(f64) of "f64" f64, "a number above 0": |number| (0.0 < number && number.is_finite()).then_some(number);
-    /// Seconds of a task.
-    Length(f64) of "f64" f64, "a number of seconds": |number| (0.0..=1e6).contains(&number).then_some(number);
-    /// Number of bytes, which may be a fraction.
-    ByteCount(f64) of "f64" f64, "a number of bytes":
-        |number| (0.0 <= number && number.is_finite()).then_some(number);
     /// Time with its unit.
     Seconds(f64) of "String" String, "a time with its unit, such as \"200ms\", \"1.5s\" or \"2min\"":
         |text| parse_seconds(&text);

@@ -59,11 +59,6 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
             first.iter().map(|run| Block::Chart(charts::slots_and_lanes(run))).collect(),
         ),
     ];
-    sections.extend(charts::estimation(comparison).map(|chart| {
-        let text = "Estimated slot-seconds of maps and reduces against those that the job's attempts took \
-                    in the end, on slots of speed 1.";
-        section("estimation", "Estimation error over time", &[text], vec![Block::Chart(chart)])
-    }));
     sections.extend(deadlines(comparison));
     sections.push(super::workload::section(comparison));
     sections.push(meanings(&summaries));

@@ -23,7 +23,6 @@ fn made() -> Comparison {
             (0..6).map(|place| job(place, place as f64, place as f64 + 3.0 + shift)).collect(),
         );
         fast.jobs[0].deadline = Some(2.0);
-        fast.jobs[1].estimates = vec![(0.0, 0, [1.0, 0.0, 1.0]), (1.0, 4, [1.5, 0.0, 0.9])];
         let simulated = |phases| record::SimulatedRun {
             jobs: (0..6).map(|index| record::SimulatedPhases { index, phases }).collect(),
             missing: None,
@@ -48,7 +47,6 @@ fn page_has_all_sections_and_says_what_is_shown() {
         "stations",
         "slots-per-job",
         "slots-and-lanes",
-        "estimation",
         "deadlines",
         "workload",
         "metrics",

@@ -10,13 +10,9 @@ use crate::workload::Job;
 pub struct TaskCounts {
     /// Number of maps. An integer, as `reduces`, and possibly more than can be simulated.
     pub maps: f64,
-    /// Number of reduces, including those that only fetch.
+    /// Number of reduces. A job that shuffles and has none gets reduces that only fetch: one per [`Config::task_seconds`]
+    /// that a worker takes to receive the whole shuffle, and at most one per worker.
     pub reduces: f64,
-    /// True if its work of maps or reduces is split into equal tasks of at most [`Config::task_seconds`].
-    pub cut: bool,
-    /// True if reduces were added because it shuffles and has none. They only fetch. There is one per
-    /// [`Config::task_seconds`] that a worker takes to receive the whole shuffle, and at most one per worker.
-    pub fetch_only: bool,
 }
 
 impl TaskCounts {
@@ -28,14 +24,11 @@ impl TaskCounts {
             count(job.reduces.len(), job.work[Station::Reduce], config.task_seconds),
         ];
         let bytes = shuffled_bytes(config, job);
-        let fetch_only = reduces == 0.0 && 0.0 < bytes;
-        if fetch_only {
+        if reduces == 0.0 && 0.0 < bytes {
             let seconds = bytes / config.network.in_rate.min(config.network.out_rate);
             reduces = (seconds / config.task_seconds).ceil().clamp(1.0, config.workers.len() as f64);
         }
-        let whole = |tasks: &[f64], work: f64| tasks.is_empty() && 0.0 < work;
-        let cut = whole(&job.maps, job.work[Station::Map]) || whole(&job.reduces, job.work[Station::Reduce]);
-        Self { maps, reduces, cut, fetch_only }
+        Self { maps, reduces }
     }
 
     /// Number of all tasks.

@@ -2,9 +2,6 @@
 //!
 //! The models count differently, so jobs are made to fit: the fluid model takes time of whole stations and has no
 //! reduces, the slotted one whole units and no shuffle, the cluster tasks, its own or those that its work is cut into.
-//! Remarks on that are in `remarks`.
-
-mod remarks;
 
 use super::ended::{AloneTimes, EndedJob};
 use super::source::SimulatedJobs;
@@ -42,7 +39,7 @@ pub(super) enum SimulatedMachine {
 }
 
 impl<'a> SimulatedSystem<'a> {
-    /// Checks the machines and prints remarks.
+    /// Checks the machines.
     pub fn new(
         registry: &'a Registry,
         flags: &SimCommand,
@@ -69,9 +66,7 @@ impl<'a> SimulatedSystem<'a> {
             }
         };
         let (bound, progress) = (flags.output.bound, progress(flags.model));
-        let system = SimulatedSystem { registry, source, machine, bound, progress };
-        system.remark(flags)?;
-        Ok(system)
+        Ok(SimulatedSystem { registry, source, machine, bound, progress })
     }
 
     /// Returns the policy of this text, if this model can run it.
