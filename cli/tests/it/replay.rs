@@ -1,7 +1,7 @@
 //! Journals of real runs: they replay to identical orders after any event, and the simulator replays their
 //! jobs.
 
-use crate::support::standing::{Standing, await_join_line};
+use crate::support::standing::Standing;
 use crate::support::{Sandbox, data::Random};
 use serde_json::Value;
 use std::fs;
