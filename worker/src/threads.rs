@@ -1,6 +1,7 @@
 //! Runtimes that work when the system starts no more threads (`ulimit -u`, `pids.max`).
 
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -11,14 +12,15 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// a thread if none can be started; with one, further work waits for it.
 ///
 /// # Errors
-/// A thread that cannot be started, with the error of the system.
+/// A thread that cannot be started.
 pub fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_current_thread().enable_all().thread_keep_alive(KEEP_ALIVE).build()?;
-    // Starting this thread can fail without a panic.
-    let probe = std::thread::Builder::new().spawn(|| ())?;
-    if probe.join().is_ok() {
-        runtime.spawn_blocking(|| ());
-    }
+    // A thread that starts here first does not show that the next one starts: other processes count too.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let started = panic::catch_unwind(AssertUnwindSafe(|| runtime.spawn_blocking(|| ())));
+    panic::set_hook(hook);
+    started.map_err(|_| io::Error::from_raw_os_error(rustix::io::Errno::AGAIN.raw_os_error()))?;
     Ok(runtime)
 }
 
