@@ -27,8 +27,6 @@ const KINDS: &[Kind] = &[
     one::<gristmill_papers::WriteError>,
     one::<private_file::FileExists>,
     #[cfg(feature = "papers")]
-    one::<gristmill_papers::RunsFolderError>,
-    #[cfg(feature = "papers")]
     one::<gristmill_papers::Interrupted>,
     one::<files::InputFileError>,
     one::<PlaceError>,

@@ -52,7 +52,7 @@ pub fn generators() -> Vec<&'static Entry<dyn Generator>> {
 
 /// Returns the error of an unknown generator. Without the papers it names their feature.
 fn absent(name: &str, error: &CatalogueError) -> anyhow::Error {
-    const PAPERS: [&str; 5] = ["asrpt", "deadlines", "overlap-trace", "pairs", "stragglers"];
+    const PAPERS: [&str; 2] = ["asrpt", "deadlines"];
     if !cfg!(feature = "papers") && PAPERS.iter().any(|papers| name.starts_with(papers)) {
         return usage(format!(
             "workload {name} is in the feature `papers`, which this program lacks: \

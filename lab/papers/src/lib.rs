@@ -11,6 +11,7 @@ mod judge;
 pub mod model;
 mod overlap;
 mod pairs;
+mod prelude;
 mod real;
 mod stragglers;
 #[cfg(test)]
@@ -20,16 +21,10 @@ mod words;
 pub mod workload;
 mod write;
 
-use gristmill_lab::report::{
-    Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict,
-};
+use prelude::*;
 
-use gristmill_lab::parallel::each;
-use model::each_cell;
 pub use model::{Context, Paper, Scale, first_seed};
-pub use real::{
-    CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder, RunsFolderError,
-};
+pub use real::{CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder};
 pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
 
 /// Function that runs the experiments of one paper.

@@ -150,9 +150,9 @@ impl Run {
                 env!("CARGO_PKG_VERSION")
             ),
             "± is half the width of a 95 % interval. Dashed lines are printed or reference curves; where a paper prints \
-             only a curve, its claim is judged. *Reference* is an independent implementation of the paper's model. \
-             Every chart and table can be had as a file."
-                .replace('*', ""),
+             only a curve, its claim is judged. A reference number is computed by hand. Every chart and table can be had \
+             as a file."
+                .to_owned(),
             "A number agrees if the 95 % interval of its difference from the other one holds 0, widened by the rounding of \
              what is printed; it agrees in part if only a stated difference of the models explains it. It stays open if that \
              interval reaches further than a tenth of the number: then a large difference would not have been seen. So \
@@ -191,7 +191,7 @@ fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
     Ok(text)
 }
 
-/// Reason why a directory cannot be written. Exit code 3.
+/// Reason why a directory of a page or of runs cannot be written. Exit code 3.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -213,6 +213,12 @@ pub enum WriteError {
     #[error("the output {path} exists and is not a folder")]
     NotADirectory {
         /// Path that is not a directory.
+        path: PathBuf,
+    },
+    /// Another process runs experiments in it.
+    #[error("another process runs experiments into {path}; wait for it, or choose another --out")]
+    Held {
+        /// Path of the directory.
         path: PathBuf,
     },
     /// A file operation failed.

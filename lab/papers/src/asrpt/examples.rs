@@ -1,12 +1,8 @@
-//! The quick example of section IV, and figure 4: SRPT, DSRPT and ASRPT slot by slot.
+//! The quick example of section IV, and figure 4: SRPT, DSRPT and ASRPT on the same jobs.
 
 use super::WORDS;
-use super::runs::{completions_on, flow_within};
-use crate::judge::{Seen, every};
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Column, Compared, Section, Series};
-use gristmill_scheduler::sim::slotted::SlotService;
-use gristmill_scheduler::workload::Job;
+use super::runs::{completions, flow_within};
+use crate::prelude::*;
 
 /// Numbers of small jobs in the quick example.
 const SMALL_JOBS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 3000];
@@ -43,7 +39,7 @@ fn play() -> anyhow::Result<Played> {
         let (alone, offline) = (2.0 * q + 2.0, 2.0 * q + (1.0 + 2.0 * q + 2.0 * q + 1.0));
         for ((_, policy), ratios) in ONLINE.iter().zip(&mut played.online) {
             let flow = |jobs: &[Job]| -> anyhow::Result<f64> {
-                let ends = completions_on(policy, 1, false, jobs, &mut |_, _| {})?;
+                let ends = completions(policy, 1, false, jobs)?;
                 Ok(flow_within(jobs, &ends, f64::INFINITY))
             };
             let case_one = flow(std::slice::from_ref(&long))? / alone;
@@ -101,51 +97,15 @@ pub(super) fn quick_example() -> anyhow::Result<Section> {
     Ok(WORDS.section("section-4", holes![], blocks))
 }
 
-/// Schedule of the example of figure 4 under a policy.
-struct Schedule {
-    title: &'static str,
-    /// Tasks that run in each slot, in words.
-    slots: Vec<Vec<String>>,
-    /// Total flow time, in slots.
-    flow: f64,
-}
-
 const MACHINES: u32 = 3;
 
-fn schedule(title: &'static str, policy: &str, jobs: &[Job]) -> anyhow::Result<Schedule> {
-    let mut slots: Vec<Vec<String>> = Vec::new();
-    let completions = completions_on(policy, MACHINES, true, jobs, &mut |slot, served| {
-        slots.resize(slot as usize, Vec::new());
-        slots[slot as usize - 1] = served.iter().flat_map(in_words).collect();
-    })?;
-    Ok(Schedule { title, slots, flow: flow_within(jobs, &completions, f64::INFINITY) })
-}
-
-fn in_words(job: &SlotService) -> Vec<String> {
-    let parts = [(job.maps, "map"), (job.reduces, "reduce")].into_iter().filter(|part| 0 < part.0);
-    parts.map(|(count, kind)| format!("{count} {kind} of job {}", job.seq + 1)).collect()
-}
-
-fn slot_by_slot(schedules: &[Schedule]) -> Block {
-    let length = schedules.iter().map(|schedule| schedule.slots.len()).max().unwrap_or(0);
-    let columns = (1..=length).map(|slot| Column::new(&format!("slot {slot}"), ""));
-    let rows = schedules.iter().map(|schedule| {
-        let words = |slot: usize| schedule.slots.get(slot).filter(|words| !words.is_empty());
-        let tasks = (0..length).map(|slot| words(slot).map(|words| Cell::text(words.join(", "))).into());
-        [Cell::text(schedule.title)].into_iter().chain(tasks).chain([schedule.flow.into()]).collect()
-    });
-    let columns = columns.chain([Column::new("total flow time", "slots")]);
-    WORDS.table_with("figure-4", holes![], columns, rows.collect())
-}
-
-/// Builds an instance in which the three schedules differ.
+/// Runs an instance on which the three schedules differ.
 pub(super) fn figure_4() -> anyhow::Result<Section> {
     let jobs = [job(1, 2, 4), job(1, 4, 1)];
-    let (srpt, dsrpt) = (schedule("SRPT", "srpt", &jobs)?, schedule("DSRPT", "dsrpt", &jobs)?);
-    let asrpt = schedule("ASRPT", "asrpt", &jobs)?;
-    let claim = in_order([srpt.flow, dsrpt.flow, asrpt.flow]);
-    let blocks = vec![slot_by_slot(&[srpt, dsrpt, asrpt]), Block::Claims(vec![claim])];
-    Ok(WORDS.section("figure-4", holes![machines = MACHINES], blocks))
+    let flow =
+        |policy| anyhow::Ok(flow_within(&jobs, &completions(policy, MACHINES, true, &jobs)?, f64::INFINITY));
+    let claim = in_order([flow("srpt")?, flow("dsrpt")?, flow("asrpt")?]);
+    Ok(WORDS.section("figure-4", holes![machines = MACHINES], vec![Block::Claims(vec![claim])]))
 }
 
 /// Claim of the figure, by total flow times.

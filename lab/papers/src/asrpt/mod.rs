@@ -11,8 +11,7 @@ mod tails;
 #[cfg(test)]
 pub(super) mod tests;
 
-use super::words::{Words, holes};
-use super::{Context, Paper};
+use crate::prelude::*;
 use crate::workload::asrpt::{MACHINES, RATE, SLOTS};
 use runs::Runs;
 
@@ -33,7 +32,7 @@ fn page(context: &Context<'_>, seeds: u64) -> anyhow::Result<Paper> {
     sections.extend(ratios::figures_5_to_8(&runs));
     sections.push(ratios::figure_9(&runs));
     sections.extend(tails::figures_10_to_13(&runs));
-    sections.extend([ratios::theorem_4(&runs), tails::section_7_c(&runs), ratios::left_open(&runs)]);
+    sections.extend([ratios::theorem_4(&runs), tails::section_7_c(&runs)]);
     let holes = holes![machines = MACHINES, rate = RATE, slots = SLOTS, seeds = runs.seeds_in_words()];
     Ok(WORDS.paper("asrpt", holes, sections))
 }

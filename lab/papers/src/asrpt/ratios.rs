@@ -1,19 +1,15 @@
-//! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, their dependence on choices the
-//! paper leaves open, the reference's numbers, and the claims about ratios.
+//! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and the claims about ratios.
 
 use super::WORDS;
-use super::runs::{Kept, PROVED, Runs, SCHEDULERS, STEP, STEPS, Scenario};
-use crate::judge::{Beside, Known, Model, Seen, every, log_ratio, mean_of, paired, percent};
-use crate::words::holes;
-use crate::workload::asrpt::{Cut, SETTINGS, SLOTS};
-use crate::{Block, Cell, Claim, Compared, Section, Series, Verdict};
-use gristmill_scheduler::metrics::Interval;
+use super::runs::{PROVED, Runs, SCHEDULERS, STEP, STEPS, Scenario};
+use crate::prelude::*;
+use crate::workload::asrpt::{SETTINGS, SLOTS};
 
 /// Index of the setting of figure 9.
-pub(super) const UNIFORM_SMALL: usize = 3;
+const UNIFORM_SMALL: usize = 3;
 
 /// Returns every pair of setting and scenario.
-pub(super) fn cases() -> impl Iterator<Item = (usize, usize)> {
+fn cases() -> impl Iterator<Item = (usize, usize)> {
     (0..SETTINGS.len()).flat_map(|setting| (0..Scenario::ALL.len()).map(move |scenario| (setting, scenario)))
 }
 
@@ -32,60 +28,25 @@ fn ratios_in(runs: &Runs, setting: usize) -> Section {
     });
     let names = Scenario::ALL.map(Scenario::name);
     let chart = WORDS.chart_by_name("figures-5-to-8", holes![number, title], names, series.collect());
-    let all = scenarios.clone().flat_map(|scenario| (0..SCHEDULERS.len()).map(move |s| (scenario, s)));
-    let rows = all.filter_map(|(scenario, scheduler)| {
-        of_ratio(setting, scenario, scheduler, ratio(scenario, scheduler)?)
-    });
-    let blocks = vec![chart, Block::Comparison(rows.collect())];
-    WORDS.section("figures-5-to-8", holes![number, title, seeds = runs.seeds_in_words()], blocks)
+    WORDS.section("figures-5-to-8", holes![number, title, seeds = runs.seeds_in_words()], vec![chart])
 }
 
 /// The convergence of the ratios.
 pub(super) fn figure_9(runs: &Runs) -> Section {
-    let (mut blocks, mut rows) = (Vec::new(), Vec::new());
-    for (scenario, name) in [(0, "preemptive"), (1, "non-preemptive")] {
-        blocks.push(convergence(runs, scenario, name));
-        rows.extend((0..4).flat_map(|scheduler| {
-            let ours = |step| within(runs, scenario, scheduler, step);
-            of_convergence((scenario, name), scheduler, ours)
-        }));
-    }
-    blocks.extend([Block::Comparison(rows), Block::Claims(vec![constant_ratio(runs)])]);
+    let [preemptive, other] = [(0, "preemptive"), (1, "non-preemptive")].map(|case| convergence(runs, case));
+    let blocks = vec![preemptive, other, Block::Claims(vec![constant_ratio(runs)])];
     WORDS.section("figure-9", holes![seeds = runs.seeds_in_words()], blocks)
 }
 
-/// Returns the ratio within the first slots, up to the end of a step.
-fn within(runs: &Runs, scenario: usize, scheduler: usize, step: usize) -> Option<Interval> {
-    runs.mean([UNIFORM_SMALL, scenario, scheduler], |kept| kept.within[step])
-}
-
-fn convergence(runs: &Runs, scenario: usize, name: &str) -> Block {
+fn convergence(runs: &Runs, (scenario, name): (usize, &str)) -> Block {
     let series = (0..4).map(|scheduler| {
         let slots = |step: usize| f64::from(STEP) * (step + 1) as f64;
-        let ratio = |step| within(runs, scenario, scheduler, step);
+        let ratio = |step| runs.mean([UNIFORM_SMALL, scenario, scheduler], |kept| kept.within[step]);
         let points = (0..STEPS).filter_map(|step| Some((slots(step), ratio(step)?.mean)));
         Series::new(SCHEDULERS[scheduler].title, points.collect())
     });
     let scenario = Scenario::ALL[scenario].name();
     WORDS.chart("figure-9-{name}", holes![name, scenario], series.collect())
-}
-
-/// Section on the choices that the paper leaves open, and their effect.
-pub(super) fn left_open(runs: &Runs) -> Section {
-    let mut rows = Vec::new();
-    for (setting, scenario) in cases() {
-        for (scheduler, named) in SCHEDULERS.iter().enumerate() {
-            let mean = |number: &dyn Fn(&Kept) -> f64| runs.mean([setting, scenario, scheduler], number);
-            let Some(drained) = mean(&|kept| kept.ratio) else { continue };
-            let within = mean(&|kept| kept.within[STEPS - 1]);
-            let change = within.map(|within| 100.0 * (within.mean / drained.mean - 1.0));
-            let words =
-                [SETTINGS[setting].title, &Scenario::ALL[scenario].name(), named.title].map(Cell::text);
-            rows.push(words.into_iter().chain([drained.into(), within.into(), change.into()]).collect());
-        }
-    }
-    let table = WORDS.table("left-open", holes![slots = SLOTS], rows);
-    WORDS.section("left-open", holes![], vec![table])
 }
 
 /// Index in `SCHEDULERS`.
@@ -202,103 +163,4 @@ fn ratio_of_two(runs: &Runs) -> Claim {
     let seen = found.iter().map(|[at_most, at_least]| Seen::at_most(at_least, at_most, 2.0));
     let [most, least] = [0, 1].map(|end| found.iter().map(|means| means[end].mean).fold(0.0, f64::max));
     WORDS.claim("ratio-of-two", every(seen), holes![least, most])
-}
-
-/// Means and half widths of an independent reference implementation over 30 seeds, by setting and scheduler.
-type References = [[(f64, f64); 4]; 4];
-
-/// Ratios of DSRPT by setting.
-const REFERENCE_DSRPT: [(f64, f64); 4] = [(1.48, 0.029), (1.889, 0.032), (1.42, 0.029), (1.568, 0.03)];
-
-/// Ratios of ASRPT, FIFO, Fair and LRPT by setting, for each scenario in the order of [`Scenario::ALL`].
-const REFERENCES: [References; 4] = [
-    [
-        [(1.452, 0.027), (2.9, 0.102), (2.523, 0.109), (6.535, 0.89)],
-        [(1.53, 0.025), (2.149, 0.056), (2.424, 0.077), (7.292, 0.897)],
-        [(1.388, 0.028), (2.13, 0.042), (2.256, 0.029), (3.237, 0.207)],
-        [(1.404, 0.025), (1.524, 0.01), (2.111, 0.026), (3.587, 0.212)],
-    ],
-    [
-        [(6.402, 0.286), (6.704, 0.233), (6.889, 0.215), (8.716, 0.448)],
-        [(3.289, 0.105), (3.732, 0.065), (3.801, 0.055), (8.126, 0.843)],
-        [(5.623, 0.327), (5.73, 0.309), (6.051, 0.263), (6.379, 0.188)],
-        [(2.865, 0.119), (2.966, 0.106), (3.317, 0.079), (4.471, 0.077)],
-    ],
-    [
-        [(10.272, 0.462), (10.484, 0.417), (10.438, 0.424), (11.725, 0.396)],
-        [(4.42, 0.14), (4.806, 0.089), (4.819, 0.082), (8.217, 0.445)],
-        [(8.603, 0.384), (8.705, 0.369), (8.76, 0.355), (9.165, 0.29)],
-        [(3.729, 0.139), (3.824, 0.129), (4.137, 0.113), (5.193, 0.051)],
-    ],
-    [
-        [(3.067, 0.072), (3.525, 0.042), (3.869, 0.058), (6.157, 0.637)],
-        [(2.05, 0.057), (2.551, 0.043), (2.701, 0.07), (7.096, 1.068)],
-        [(2.603, 0.116), (2.796, 0.095), (3.352, 0.065), (3.907, 0.09)],
-        [(1.717, 0.049), (1.858, 0.032), (2.313, 0.015), (3.951, 0.201)],
-    ],
-];
-
-/// Slots of the reference's convergence.
-const REFERENCE_SLOTS: [u32; 6] = [50, 100, 200, 300, 400, 500];
-
-/// Ratios of the reference within the first slots, by preemptive or even, then by scheduler.
-const REFERENCE_WITHIN: [[[f64; 6]; 4]; 2] = [
-    [
-        [1.48, 1.43, 1.41, 1.40, 1.40, 1.40],
-        [1.54, 1.53, 1.53, 1.52, 1.52, 1.52],
-        [1.96, 2.04, 2.08, 2.10, 2.11, 2.11],
-        [2.70, 3.19, 3.46, 3.61, 3.62, 3.58],
-    ],
-    [
-        [3.09, 2.95, 2.89, 2.82, 2.83, 2.85],
-        [3.13, 3.03, 2.98, 2.93, 2.93, 2.95],
-        [3.35, 3.32, 3.30, 3.27, 3.28, 3.30],
-        [3.87, 4.15, 4.35, 4.41, 4.44, 4.44],
-    ],
-];
-
-/// Largest difference of ratios of drawn cuts where many jobs have fewer than ten units of reduce work.
-const DRAWN_GAP: f64 = 0.1;
-
-fn reference(setting: usize, scenario: usize, scheduler: usize) -> Option<(f64, f64)> {
-    match SCHEDULERS[scheduler].title {
-        "DSRPT" => (scenario == 0).then(|| REFERENCE_DSRPT[setting]),
-        _ => Some(REFERENCES[scenario][setting][scheduler]),
-    }
-}
-
-/// Number of seeds of the reference.
-const SEEDS: u64 = 30;
-
-/// Compares the ratio of a scheduler in a setting and scenario; `None` where it does not run.
-pub(super) fn of_ratio(
-    setting: usize,
-    scenario: usize,
-    scheduler: usize,
-    ours: Interval,
-) -> Option<Compared> {
-    let what = format!("{}, {}", SCHEDULERS[scheduler].title, Scenario::ALL[scenario].name());
-    let drawn = matches!(Scenario::ALL[scenario], Scenario::NonPreemptive(Cut::Even | Cut::Random));
-    let cut = Model { gap: [0.0, DRAWN_GAP], why: WORDS.note("drawn", holes![]) };
-    let model = (SETTINGS[setting].name == "exp-small" && drawn).then_some(&cut);
-    let known = Known::mean(reference(setting, scenario, scheduler)?, SEEDS).rounded_to(3);
-    Some(Beside::mean(what, ours, known).model(model).judged())
-}
-
-/// Compares the ratios of a scheduler within the first slots, in the setting of figure 9. `ours` is
-/// indexed by step.
-pub(super) fn of_convergence(
-    (scenario, name): (usize, &str),
-    scheduler: usize,
-    ours: impl Fn(usize) -> Option<Interval>,
-) -> Vec<Compared> {
-    let half_width = REFERENCES[scenario][UNIFORM_SMALL][scheduler].1;
-    let rows =
-        REFERENCE_SLOTS.iter().zip(REFERENCE_WITHIN[scenario][scheduler]).filter_map(|(slots, ratio)| {
-            let what = format!("{}, {name}, T = {slots}", SCHEDULERS[scheduler].title);
-            let known = Known::mean((ratio, half_width), SEEDS).rounded_to(2);
-            let beside = Beside::mean(what, ours((slots / STEP) as usize - 1)?, known);
-            Some(beside.note(WORDS.note("half-width", holes![])).judged())
-        });
-    rows.collect()
 }

@@ -2,14 +2,12 @@
 //!
 //! Not here: the claims about them.
 
+use crate::prelude::*;
 use crate::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS, SLOTS};
-use crate::{Context, each_cell};
 use anyhow::Context as _;
-use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::slotted::lower_bound;
 use gristmill_scheduler::sim::slotted::{self, Config};
-use gristmill_scheduler::workload::{Generator, Job};
 
 /// Number of slots between two points of the convergence.
 pub(super) const STEP: u32 = 10;
@@ -164,7 +162,8 @@ fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept
         let bound = lower_bound::completions(MACHINES, &jobs)?;
         for (index, scheduler) in SCHEDULERS.into_iter().enumerate() {
             if scheduler.runs_in(scenario) {
-                let completions = completions(scheduler.policy, scenario == Scenario::Preemptive, &jobs)?;
+                let completions =
+                    completions(scheduler.policy, MACHINES, scenario == Scenario::Preemptive, &jobs)?;
                 kept.push((place, index, keep(&jobs, &completions, &bound)));
             }
         }
@@ -173,17 +172,11 @@ fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept
 }
 
 /// Returns the completion time of each job under this policy.
-pub(super) fn completions(name: &str, preemptive: bool, jobs: &[Job]) -> anyhow::Result<Vec<f64>> {
-    completions_on(name, MACHINES, preemptive, jobs, &mut |_, _| {})
-}
-
-/// Does the same as [`completions`] on this many machines, with an observer of every slot.
-pub(super) fn completions_on(
+pub(super) fn completions(
     name: &str,
     machines: u32,
     preemptive: bool,
     jobs: &[Job],
-    observer: &mut dyn FnMut(u64, &[slotted::SlotService]),
 ) -> anyhow::Result<Vec<f64>> {
     let mut policy = policy::by_name(name)?;
     let config = Config::of(&*policy, machines, preemptive);
@@ -191,7 +184,7 @@ pub(super) fn completions_on(
     let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| {
         completions[record.seq as usize] = record.completion;
     };
-    slotted::run(&mut *policy, &config, jobs, &mut sink, observer)?;
+    slotted::run(&mut *policy, &config, jobs, &mut sink, &mut |_, _| {})?;
     Ok(completions)
 }
 

@@ -2,13 +2,8 @@
 
 use super::WORDS;
 use super::runs::{FLOW_MAX, Kept, Runs, SCHEDULERS, Scenario};
-use crate::judge::{Seen, by_case};
-use crate::words::holes;
+use crate::prelude::*;
 use crate::workload::asrpt::SETTINGS;
-use crate::{Block, Cell, Claim, Column, Section, Series};
-
-/// Flow times of the table of tails, in slots.
-const TAILS: [usize; 5] = [5, 10, 20, 50, 100];
 
 /// Flow time beyond which the tails are compared, in slots.
 const TAIL: usize = 20;
@@ -40,21 +35,8 @@ fn distributions_in(runs: &Runs, setting: usize) -> Section {
         let holes = holes![number, name, title, scenario = Scenario::ALL[scenario].name()];
         WORDS.chart("figures-10-to-13", holes, (0..4).map(distribution).collect())
     });
-    let blocks = charts.chain([tails(runs, setting, number)]).collect();
     let holes = holes![number, title, seeds = runs.seeds_in_words(), most = FLOW_MAX];
-    WORDS.section("figures-10-to-13", holes, blocks)
-}
-
-fn tails(runs: &Runs, setting: usize, number: usize) -> Block {
-    let columns = TAILS.iter().map(|flow| Column::new(&format!("flow > {flow}"), "% of jobs"));
-    let rows = DRAWN.into_iter().flat_map(|(scenario, name)| {
-        (0..4).map(move |scheduler| {
-            let longer = |&flow| 100.0 * (1.0 - fraction(runs, setting, scenario, scheduler, flow));
-            let names = [Cell::text(SCHEDULERS[scheduler].title), Cell::text(name)];
-            names.into_iter().chain(TAILS.iter().map(longer).map(Cell::number)).collect()
-        })
-    });
-    WORDS.table_with("figures-10-to-13", holes![number], columns, rows.collect())
+    WORDS.section("figures-10-to-13", holes, charts.collect())
 }
 
 /// Tails of a setting and scenario, by scheduler and seed.

@@ -3,14 +3,13 @@
 //!
 //! Not here: several jobs at once (`goals`).
 
+use super::goals::{RunClaim, judged};
 use super::{WORDS, trial};
-use crate::judge::{in_runs, mean_of};
-use crate::words::{Filled, holes};
+use crate::prelude::*;
 use crate::workload::deadlines::{Joins, SLOTS, alone};
-use crate::{Block, Claim, Compared, Context, Section, Series, Verdict, each_cell};
 use gristmill_scheduler::estimate::completion::{Remaining, RunningLeft, mean_task_length};
 use gristmill_scheduler::ids::TaskKind;
-use gristmill_scheduler::metrics::{Interval, JobRecord};
+use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::sim::cluster::{Observer, TaskRun};
 use gristmill_scheduler::units::Time;
 
@@ -21,14 +20,8 @@ struct Application {
     printed: f64,
     /// Note that describes the lengths of its tasks.
     lengths: &'static str,
-    claims: &'static [EstimateClaim],
+    claims: &'static [RunClaim<Isolated>],
 }
-
-/// Number of an application alone.
-type Part = fn(&Isolated) -> f64;
-
-/// Words of a claim, the parts that they show, and the condition on each run.
-type EstimateClaim = (&'static str, &'static [Part], fn(&Isolated) -> bool);
 
 const APPLICATIONS: [Application; 3] = [
     Application {
@@ -38,8 +31,8 @@ const APPLICATIONS: [Application; 3] = [
         printed: 1264.0,
         lengths: "word-count",
         claims: &[
-            ("word-count-error", &[|run| run.part_within(0.05)], |run| 0.5 < run.part_within(0.05)),
-            ("word-count-first", &[Isolated::early], |run| 0.0 < run.early()),
+            ("word-count-error", &[|run| 100.0 * run.part_within(0.05)], |run| 0.5 < run.part_within(0.05)),
+            ("word-count-first", &[|run| 100.0 * run.early()], |run| 0.0 < run.early()),
         ],
     },
     Application {
@@ -48,7 +41,7 @@ const APPLICATIONS: [Application; 3] = [
         name: "Join",
         printed: 101.0,
         lengths: "joins",
-        claims: &[("join", &[first_half, second_half], |run| {
+        claims: &[("join", &[|run| 100.0 * first_half(run), |run| 100.0 * second_half(run)], |run| {
             0.25 < first_half(run) && second_half(run) < first_half(run)
         })],
     },
@@ -59,8 +52,8 @@ const APPLICATIONS: [Application; 3] = [
         printed: 3549.0,
         lengths: "simulator",
         claims: &[
-            ("simulator-error", &[|run| run.settled(0.1)], |run| 0.75 < run.settled(0.1)),
-            ("simulator-first", &[Isolated::early], |run| run.early() < 0.0),
+            ("simulator-error", &[|run| 100.0 * run.settled(0.1)], |run| 0.75 < run.settled(0.1)),
+            ("simulator-first", &[|run| 100.0 * run.early()], |run| run.early() < 0.0),
         ],
     },
 ];
@@ -114,8 +107,7 @@ impl<'a> Runs<'a> {
     fn times(&self) -> Vec<Compared> {
         let Application { name, printed, .. } = *self.application;
         let one = |(kind, runs): (usize, &Vec<Isolated>)| {
-            let Interval { mean, half_width, .. } =
-                mean_of(&runs.iter().map(|run| run.end).collect::<Vec<f64>>());
+            let Interval { mean, half_width, .. } = mean_by(runs, |run| run.end);
             let which = match self.kinds {
                 [_] => String::new(),
                 kinds => format!(" ({})", kinds[kind].name()),
@@ -143,22 +135,6 @@ fn figure(context: &Context<'_>, application: &Application, seeds: &[u64]) -> an
 pub(super) fn claims(name: &str, runs: &[Isolated]) -> Vec<Claim> {
     let application = APPLICATIONS.iter().filter(|application| application.name == name);
     application.flat_map(|application| application.claims).map(|claim| judged(claim, runs)).collect()
-}
-
-fn judged(&(key, parts, holds): &EstimateClaim, runs: &[Isolated]) -> Claim {
-    let holds: Vec<bool> = runs.iter().map(holds).collect();
-    let of = holds.iter().filter(|&&one| one).count();
-    let mut holes: Vec<Filled> = holes![of, seeds = runs.len()].into();
-    let parts = ["part", "second"].into_iter().zip(parts);
-    holes.extend(parts.map(|(name, part)| (name, percent(runs, *part).into())));
-    WORDS.claim(key, in_runs(&holds), &holes)
-}
-
-/// Returns the mean of a part, in percent.
-fn percent(runs: &[Isolated], part: Part) -> String {
-    let values: Vec<f64> = runs.iter().map(|run| 100.0 * part(run)).collect();
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    format!("{mean:.0} %")
 }
 
 /// Run of one application alone.

@@ -4,15 +4,12 @@
 //! Not here: the dependence on the lengths of tasks (`sensitivity`).
 
 use super::trial::WIDTH;
-use super::{Scheduler, Trial, Trials, WORDS, reference};
-use crate::judge::{Seen, by_case, every, in_runs, log_ratio, mean_of, percent};
-use crate::words::{Filled, holes};
+use super::{Scheduler, Trial, Trials, WORDS};
+use crate::prelude::*;
 use crate::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
-use crate::{Block, Cell, Claim, Compared, Section, Series};
-use gristmill_scheduler::metrics::Interval;
 
 /// Kind of Joins whose early estimates match the paper's figure 2.
-pub(super) const LIKE_THE_PAPER: Joins = Joins::SlowFirstHalf;
+const LIKE_THE_PAPER: Joins = Joins::SlowFirstHalf;
 
 const FIGURES: [(Scheduler, &str); 5] = [
     (Scheduler::Min, "figure-4"),
@@ -28,11 +25,7 @@ pub(super) fn sections(trials: &Trials) -> Vec<Section> {
 
 fn section(trials: &Trials, scheduler: Scheduler, figure: &str) -> Section {
     let runs = trials.of(LIKE_THE_PAPER, scheduler);
-    let mut blocks = vec![
-        slots_over_time(figure, scheduler, &runs[0]),
-        table(figure, scheduler, runs),
-        Block::Comparison(responses(trials, scheduler)),
-    ];
+    let mut blocks = vec![slots_over_time(figure, scheduler, &runs[0]), table(figure, scheduler, runs)];
     let claims = claims(scheduler, runs, trials.of(LIKE_THE_PAPER, Scheduler::Max));
     if !claims.is_empty() {
         blocks.push(Block::Claims(claims));
@@ -62,16 +55,12 @@ fn slots_over_time(figure: &str, scheduler: Scheduler, trial: &Trial) -> Block {
     WORDS.chart("{figure}-slots", holes, series.collect())
 }
 
-pub(super) fn job_name(job: usize) -> String {
+fn job_name(job: usize) -> String {
     format!("J{} {}", job + 1, NAMES[job])
 }
 
-pub(super) fn mean(runs: &[Trial], value: impl Fn(&Trial) -> f64) -> Interval {
-    mean_of(&runs.iter().map(value).collect::<Vec<f64>>())
-}
-
 /// Returns the fraction of the runs in which the job met its goal.
-pub(super) fn met(runs: &[Trial], job: usize) -> f64 {
+fn met(runs: &[Trial], job: usize) -> f64 {
     let met = runs.iter().filter(|trial| meets(trial, job)).count();
     met as f64 / runs.len().max(1) as f64
 }
@@ -81,10 +70,9 @@ pub(super) fn meets(trial: &Trial, job: usize) -> bool {
 }
 
 fn table(figure: &str, scheduler: Scheduler, runs: &[Trial]) -> Block {
-    let known = reference::of(LIKE_THE_PAPER, scheduler);
     let row = |job: usize| {
-        let response = mean(runs, |trial| trial.responses[job]);
-        let parts = [response.mean / DEADLINES[job], met(runs, job), known.met[job]].map(Cell::number);
+        let response = mean_by(runs, |trial| trial.responses[job]);
+        let parts = [response.mean / DEADLINES[job], met(runs, job)].map(Cell::number);
         let cells = [Cell::text(job_name(job)), DEADLINES[job].into(), response.into()];
         cells.into_iter().chain(parts).collect()
     };
@@ -92,20 +80,12 @@ fn table(figure: &str, scheduler: Scheduler, runs: &[Trial]) -> Block {
     WORDS.table("{figure}-goals", holes, (0..4).map(row).collect())
 }
 
-fn responses(trials: &Trials, scheduler: Scheduler) -> Vec<Compared> {
-    let what = |job: usize| format!("{}, {}, mean response, s", scheduler.name(), job_name(job));
-    (0..4).map(|job| reference::beside(trials, (LIKE_THE_PAPER, scheduler), what(job), job)).collect()
-}
-
-/// Number of a run.
-type Number = fn(&Trial) -> f64;
-
-/// Words of a claim, the numbers whose means they show, and the condition on each run.
-type GoalClaim = (&'static str, &'static [Number], fn(&Trial) -> bool);
+/// Claim about single runs: its key, the numbers whose means its words show, and the condition on each run.
+pub(super) type RunClaim<R> = (&'static str, &'static [fn(&R) -> f64], fn(&R) -> bool);
 
 const ALL: f64 = SLOTS as f64;
 
-const MIN: &[GoalClaim] = &[
+const MIN: &[RunClaim<Trial>] = &[
     ("min-burst", &[burst], |trial| 0.95 * ALL <= burst(trial)),
     ("min-early", &[early], |trial| (10.0..=30.0).contains(&early(trial))),
     ("min-second-burst", &[second_burst], |trial| 0.9 * ALL <= second_burst(trial)),
@@ -115,7 +95,7 @@ const MIN: &[GoalClaim] = &[
     ("min-j1", &[|trial| trial.responses[0]], |trial| !meets(trial, 0)),
 ];
 
-const MAX: &[GoalClaim] = &[
+const MAX: &[RunClaim<Trial>] = &[
     ("max-alone", &[alone], |trial| 0.999 * ALL <= alone(trial)),
     ("max-together", &[together], |trial| 0.999 * ALL <= together(trial)),
     ("max-joins", &[first_join, second_join], joins_get_most),
@@ -124,9 +104,10 @@ const MAX: &[GoalClaim] = &[
     ("max-all", &[], |trial| (0..4).all(|job| meets(trial, job))),
 ];
 
-const FAIR: &[GoalClaim] = &[("fair", &[|trial| trial.responses[2], |trial| trial.responses[3]], |trial| {
-    !meets(trial, 2) && !meets(trial, 3)
-})];
+const FAIR: &[RunClaim<Trial>] =
+    &[("fair", &[|trial| trial.responses[2], |trial| trial.responses[3]], |trial| {
+        !meets(trial, 2) && !meets(trial, 3)
+    })];
 
 /// Returns the slots of J1 in its first interval.
 fn burst(trial: &Trial) -> f64 {
@@ -184,7 +165,7 @@ fn close_to_goal(trial: &Trial) -> bool {
 
 /// Returns the claims about a scheduler, from its runs and those of the max-scheduler.
 pub(super) fn claims(scheduler: Scheduler, runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
-    let all = |claims: &[GoalClaim]| claims.iter().map(|claim| judged(claim, runs)).collect();
+    let all = |claims: &[RunClaim<Trial>]| claims.iter().map(|claim| judged(claim, runs)).collect();
     match scheduler {
         Scheduler::Min => all(MIN),
         Scheduler::Max => all(MAX),
@@ -194,10 +175,11 @@ pub(super) fn claims(scheduler: Scheduler, runs: &[Trial], max: &[Trial]) -> Vec
     }
 }
 
-fn judged(&(key, numbers, holds): &GoalClaim, runs: &[Trial]) -> Claim {
+/// Judges a claim in every run.
+pub(super) fn judged<R>(&(key, numbers, holds): &RunClaim<R>, runs: &[R]) -> Claim {
     let holds: Vec<bool> = runs.iter().map(holds).collect();
     let numbers = ["one", "other"].into_iter().zip(numbers);
-    in_seeds(key, &holds, numbers.map(|(name, number)| (name, mean(runs, number).mean.into())))
+    in_seeds(key, &holds, numbers.map(|(name, number)| (name, mean_by(runs, number).mean.into())))
 }
 
 fn in_seeds(key: &str, holds: &[bool], numbers: impl IntoIterator<Item = Filled>) -> Claim {

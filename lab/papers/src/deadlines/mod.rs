@@ -6,14 +6,12 @@
 
 mod estimates;
 mod goals;
-mod reference;
 mod sensitivity;
 #[cfg(test)]
 pub(super) mod tests;
 mod trial;
 
-use super::words::{Words, holes};
-use super::{Context, Paper, each_cell};
+use crate::prelude::*;
 use crate::workload::deadlines::Joins;
 use trial::{Scheduler, Trial, simulate};
 

@@ -2,12 +2,12 @@
 //!
 //! Not here: the claims about it.
 
+use crate::prelude::*;
 use crate::workload::deadlines::{Joins, SLOTS, WEIGHTS, scenario};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::cluster::{self, Config, Observer};
-use gristmill_scheduler::workload::Job;
 
 /// Schedulers, in the order of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,23 +23,21 @@ impl Scheduler {
     pub(super) const ALL: [Scheduler; 5] =
         [Scheduler::Fifo, Scheduler::Fair, Scheduler::Weighted, Scheduler::Min, Scheduler::Max];
 
+    /// Names of the schedulers here, and of their policies.
+    const NAMES: [(&str, &str); 5] = [
+        ("FIFO", "fifo"),
+        ("fair", "fair"),
+        ("weighted fair", "fair"),
+        ("min-scheduler", "min-scheduler"),
+        ("max-scheduler", "max-scheduler"),
+    ];
+
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Scheduler::Fifo => "FIFO",
-            Scheduler::Fair => "fair",
-            Scheduler::Weighted => "weighted fair",
-            Scheduler::Min => "min-scheduler",
-            Scheduler::Max => "max-scheduler",
-        }
+        Self::NAMES[self as usize].0
     }
 
     fn policy(self) -> &'static str {
-        match self {
-            Scheduler::Fifo => "fifo",
-            Scheduler::Fair | Scheduler::Weighted => "fair",
-            Scheduler::Min => "min-scheduler",
-            Scheduler::Max => "max-scheduler",
-        }
+        Self::NAMES[self as usize].1
     }
 }
 

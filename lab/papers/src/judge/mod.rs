@@ -13,4 +13,6 @@ pub(crate) use claimed::Rivals;
 pub(crate) use number::{Beside, Known, Model};
 #[cfg(test)]
 pub(crate) use seen::RUNS_MIN;
-pub(crate) use seen::{Less, Seen, by_case, every, in_runs, keeps, log_ratio, mean_of, paired, percent};
+pub(crate) use seen::{
+    Less, Seen, by_case, every, in_runs, keeps, log_ratio, mean_by, mean_of, paired, percent,
+};

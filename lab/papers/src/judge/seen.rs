@@ -156,6 +156,11 @@ pub(crate) fn mean_of(samples: &[f64]) -> Interval {
     Interval::of(samples).unwrap_or(Interval { mean: f64::NAN, half_width: None, samples: 0 })
 }
 
+/// Returns the mean of a number of each of these runs.
+pub(crate) fn mean_by<R>(runs: &[R], number: impl Fn(&R) -> f64) -> Interval {
+    mean_of(&runs.iter().map(number).collect::<Vec<f64>>())
+}
+
 /// Returns the mean of paired differences, sample by sample, without an interval for fewer than two.
 pub(crate) fn paired(one: &[f64], other: &[f64]) -> Interval {
     mean_of(&one.iter().zip(other).map(|(one, other)| one - other).collect::<Vec<_>>())

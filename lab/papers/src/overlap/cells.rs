@@ -1,12 +1,8 @@
 //! Runs of each policy at each load, and the means of section 5.3.
 
 use super::{POLICIES, WORDS, simulate, sizes, slowdown, work};
-use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
-use crate::words::holes;
-use crate::{Block, Claim, Compared, Context, Section, each_cell};
-use gristmill_scheduler::metrics::Interval;
+use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
-use gristmill_scheduler::station::Station;
 use gristmill_scheduler::workload::overlap::Poisson;
 
 pub(super) const LOADS: [f64; 2] = [0.75, 0.9];
@@ -57,10 +53,6 @@ pub(super) struct PolicyAtLoad {
 }
 
 impl PolicyAtLoad {
-    pub(super) fn interval(&self) -> Option<Interval> {
-        Interval::of(&self.means())
-    }
-
     /// Returns the mean of each run. The same index has the same jobs under every policy.
     pub(super) fn means(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.mean).collect()
@@ -69,10 +61,6 @@ impl PolicyAtLoad {
     /// Returns the mean slowdown of a class in each run, `None` where the run has no job of the class.
     pub(super) fn class_means(&self, class: usize) -> Vec<Option<f64>> {
         self.runs.iter().map(|run| run.classes[class].mean()).collect()
-    }
-
-    pub(super) fn class(&self, class: usize) -> Option<Interval> {
-        Interval::of(&self.class_means(class).into_iter().flatten().collect::<Vec<f64>>())
     }
 }
 
@@ -119,29 +107,15 @@ pub(super) fn find<'a>(cells: &'a [PolicyAtLoad], load: f64, name: &str) -> Opti
     cells.iter().find(|cell| cell.load == load && cell.name == name)
 }
 
-/// Cell of the printed table: the policy or the bound, the printed number, the reference's with its half
-/// width.
-struct KnownMean {
-    load: f64,
-    name: &'static str,
-    printed: Option<&'static str>,
-    reference: (f64, f64),
-}
-
-/// Printed table, with the reference of 20 runs of 2.5 million jobs.
-const KNOWN: [KnownMean; 8] = [
-    KnownMean { load: 0.75, name: "k-LPS", printed: Some("6.50"), reference: (6.557, 0.047) },
-    KnownMean { load: 0.75, name: "MaxSRPT", printed: Some("3.32"), reference: (3.326, 0.012) },
-    KnownMean { load: 0.75, name: "SplitSRPT", printed: Some("3.55"), reference: (3.583, 0.013) },
-    KnownMean { load: 0.75, name: BOUND, printed: None, reference: (2.361, 0.009) },
-    KnownMean { load: 0.9, name: "k-LPS", printed: Some("16.28"), reference: (16.80, 0.33) },
-    KnownMean { load: 0.9, name: "MaxSRPT", printed: Some("5.58"), reference: (5.550, 0.049) },
-    KnownMean { load: 0.9, name: "SplitSRPT", printed: Some("5.66"), reference: (5.681, 0.038) },
-    KnownMean { load: 0.9, name: BOUND, printed: None, reference: (3.280, 0.026) },
+/// Load, policy, and its printed mean.
+const PRINTED: [(f64, &str, &str); 6] = [
+    (0.75, "k-LPS", "6.50"),
+    (0.75, "MaxSRPT", "3.32"),
+    (0.75, "SplitSRPT", "3.55"),
+    (0.9, "k-LPS", "16.28"),
+    (0.9, "MaxSRPT", "5.58"),
+    (0.9, "SplitSRPT", "5.66"),
 ];
-
-/// Number of runs of the reference.
-const REFERENCE_RUNS: u64 = 20;
 
 pub(super) fn sections(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec<Section>> {
     let cells = run_all(context, jobs)?;
@@ -150,25 +124,17 @@ pub(super) fn sections(context: &Context<'_>, jobs: usize) -> anyhow::Result<Vec
 }
 
 fn means(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section {
-    let beside_reference = KNOWN.iter().filter_map(|known| beside_reference(known, cells));
-    let beside_printed = KNOWN.iter().filter_map(|known| beside_printed(known, cells));
-    let compared = beside_reference.chain(beside_printed).collect();
+    let compared = PRINTED.iter().filter_map(|known| beside_printed(known, cells)).collect();
     let claims = LOADS.iter().filter_map(|&load| order_of_means(load, cells)).collect();
     let holes = holes![runs = RUNS, jobs, seed = context.first_seed];
     WORDS.section("section-5-3-means", holes, vec![Block::Comparison(compared), Block::Claims(claims)])
 }
 
-fn beside_reference(known: &KnownMean, cells: &[PolicyAtLoad]) -> Option<Compared> {
-    let ours = find(cells, known.load, known.name)?.interval()?;
-    let what = format!("load {}, {}, mean response", known.load, known.name);
-    Some(Beside::mean(what, ours, Known::mean(known.reference, REFERENCE_RUNS)).judged())
-}
-
 /// Compares a mean with the printed number, for which the paper gives no interval.
-fn beside_printed(known: &KnownMean, cells: &[PolicyAtLoad]) -> Option<Compared> {
-    let ours = find(cells, known.load, known.name)?.interval()?;
-    let printed = Known::text(known.printed?).printed();
-    let what = format!("load {}, {}, mean response as printed", known.load, known.name);
+fn beside_printed((load, name, printed): &(f64, &str, &str), cells: &[PolicyAtLoad]) -> Option<Compared> {
+    let ours = Interval::of(&find(cells, *load, name)?.means())?;
+    let printed = Known::text(printed).printed();
+    let what = format!("load {load}, {name}, mean response as printed");
     Some(Beside::mean(what, ours, printed).note(WORDS.note("as-printed", holes![])).judged())
 }
 

@@ -16,13 +16,10 @@ mod unstable;
 
 pub(crate) use progress::{Progress, overlapping, traditional};
 
-use super::words::{Words, holes};
-use super::{Context, Paper, Series};
+use crate::prelude::*;
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid::{self, FluidSummary};
-use gristmill_scheduler::station::{PerStation, Station};
-use gristmill_scheduler::workload::Job;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 

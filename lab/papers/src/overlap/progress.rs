@@ -3,9 +3,7 @@
 //! Not here: the Hadoop measurements of figure 4, which belong to the authors' cluster.
 
 use super::{WORDS, batch, jobs_of};
-use crate::judge::{Beside, Known};
-use crate::words::holes;
-use crate::{Block, Compared, Section, Series};
+use crate::prelude::*;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
 

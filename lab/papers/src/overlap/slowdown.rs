@@ -2,33 +2,12 @@
 
 use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, LOADS, PolicyAtLoad, RUNS, Share, find};
 use super::{POLICIES, WORDS};
-use crate::judge::{Seen, every, log_ratio, mean_of, percent};
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Column, Context, Section, Series};
-use gristmill_scheduler::metrics::Interval;
-
-/// Slowdown of each class in the reference (6 million jobs for each load), in the order of `LOADS` and
-/// `POLICIES`.
-const CLASS_REFERENCE: [[[f64; 8]; 3]; 2] = [
-    [
-        [4.252, 4.246, 4.241, 4.205, 4.188, 4.160, 4.090, 4.047],
-        [1.029, 1.125, 1.321, 1.695, 2.231, 2.681, 3.094, 3.394],
-        [3.580, 1.630, 1.708, 2.005, 2.357, 2.574, 2.804, 3.116],
-    ],
-    [
-        [10.82, 10.80, 10.77, 10.67, 10.58, 10.48, 10.03, 10.08],
-        [1.035, 1.154, 1.419, 2.025, 3.167, 4.619, 6.574, 8.065],
-        [4.356, 1.838, 2.009, 2.690, 3.745, 4.547, 5.069, 5.893],
-    ],
-];
+use crate::prelude::*;
 
 pub(super) fn figure_9(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section {
     let jobs_min = context.scaled(100.0, 2_000.0, 10_000.0);
-    let of_load = |(load, reference): (f64, &[[f64; 8]; 3])| {
-        let claims = Block::Claims(slowdown_claims(cells, load));
-        [slowdown_chart(cells, load, jobs_min), class_table(cells, load, reference), claims]
-    };
-    let blocks = LOADS.into_iter().zip(&CLASS_REFERENCE).flat_map(of_load).collect();
+    let of_load = |load| [slowdown_chart(cells, load, jobs_min), Block::Claims(slowdown_claims(cells, load))];
+    let blocks = LOADS.into_iter().flat_map(of_load).collect();
     WORDS.section("figure-9", holes![runs = RUNS, jobs, jobs_min], blocks)
 }
 
@@ -64,21 +43,6 @@ fn class_name(class: usize) -> String {
         (Some(start), Some(end)) => format!("{start} to {end}"),
         (start, None) => format!("above {}", start.unwrap_or_default()),
     }
-}
-
-fn class_table(cells: &[PolicyAtLoad], load: f64, reference: &[[f64; 8]; 3]) -> Block {
-    let columns = POLICIES.into_iter().flat_map(|(_, name)| {
-        [name, &format!("{name}, reference")].map(|name| Column::new(name, "times alone"))
-    });
-    let rows = (0..=CLASSES.len()).map(|class| {
-        let cells = POLICIES.iter().zip(reference).flat_map(|((_, name), reference)| {
-            let ours = find(cells, load, name).and_then(|cell| cell.class(class));
-            [ours.into(), reference[class].into()]
-        });
-        [Cell::text(class_name(class))].into_iter().chain(cells).collect()
-    });
-    let holes = holes![percent = in_percent(load), load];
-    WORDS.table_with("figure-9-classes-{percent}", holes, columns, rows.collect())
 }
 
 /// Means of one class of size, one for each run that has jobs of it.

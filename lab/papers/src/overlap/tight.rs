@@ -1,9 +1,7 @@
 //! The worst cases of MaxSRPT and SplitSRPT.
 
 use super::{ROUNDING, WORDS, batch, total};
-use crate::judge::{Beside, Known, Seen, by_case};
-use crate::words::holes;
-use crate::{Block, Claim, Compared, Context, Section, Series};
+use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::orders::completions_in_order;
 
 /// Runs the tight example after Corollary 4: half of the jobs `(alpha - epsilon, 1)`, half `(1, alpha)`.
@@ -84,33 +82,16 @@ pub(super) fn approached(key: &str, curves: &[Approaching]) -> Claim {
     WORDS.claim(key, by_case(seen), holes![ends = ends.join("; "), near = 100.0 * NEAR])
 }
 
-/// Section with the chart of an example, the reference's printed totals next to ours, and the claim.
-fn section(key: &str, statement: &str, curves: Vec<Approaching>, compared: Vec<Compared>) -> Section {
+/// Section with the chart of an example, and the claim.
+fn section(key: &str, statement: &str, curves: Vec<Approaching>) -> Section {
     let claim = approached(statement, &curves);
     let series = curves.into_iter().flat_map(Approaching::series).collect();
     let chart = WORDS.chart(key, holes![], series);
-    WORDS.section(key, holes![], vec![chart, Block::Comparison(compared), Block::Claims(vec![claim])])
+    WORDS.section(key, holes![], vec![chart, Block::Claims(vec![claim])])
 }
 
 fn counts(context: &Context<'_>) -> &'static [usize] {
     context.scaled(&[4, 10, 40, 100], &[4, 10, 40, 100, 400, 1000], &[4, 10, 40, 100, 400, 1000, 4000])
-}
-
-/// Compares the totals that the reference prints, of the policy and of the alternative, with ours.
-fn totals(
-    known: [(usize, [f64; 2]); 3],
-    setting: &str,
-    names: [&str; 2],
-    example: impl Fn(usize) -> anyhow::Result<[f64; 2]>,
-) -> anyhow::Result<Vec<Compared>> {
-    let mut numbers = Vec::new();
-    for (jobs, totals) in known {
-        for (name, (reference, ours)) in names.iter().zip(totals.into_iter().zip(example(jobs)?)) {
-            let what = format!("{setting}, {jobs} jobs, total of {name}");
-            numbers.push(Beside::exact(what, ours, Known::exact(reference)).judged());
-        }
-    }
-    Ok(numbers)
 }
 
 pub(super) fn corollary_4(context: &Context<'_>) -> anyhow::Result<Section> {
@@ -120,10 +101,7 @@ pub(super) fn corollary_4(context: &Context<'_>) -> anyhow::Result<Section> {
         let example = |jobs| example_4(jobs, alpha, EPSILON);
         Approaching::run(format!("a = {alpha}"), limit, counts(context), example)
     };
-    let known = [(4, [19.3, 16.0]), (10, [106.0, 85.0]), (1000, [963_475.0, 751_000.0])];
-    let names = ["MaxSRPT", "alternating"];
-    let compared = totals(known, "a = 2, e = 0.1", names, |jobs| example_4(jobs, 2.0, 0.1))?;
-    Ok(section("corollary-4", STATEMENTS[0], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?], compared))
+    Ok(section("corollary-4", STATEMENTS[0], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?]))
 }
 
 pub(super) fn corollary_6(context: &Context<'_>) -> anyhow::Result<Section> {
@@ -131,7 +109,5 @@ pub(super) fn corollary_6(context: &Context<'_>) -> anyhow::Result<Section> {
         let limit = 1.0 + 1.0 / beta;
         Approaching::run(format!("b = {beta}"), limit, counts(context), |jobs| example_6(jobs, beta))
     };
-    let known = [(4, [27.0, 24.0]), (10, [162.0, 126.0]), (200, [60_297.0, 40_596.0])];
-    let compared = totals(known, "b = 2", ["SplitSRPT", "one by one"], |jobs| example_6(jobs, 2.0))?;
-    Ok(section("corollary-6", STATEMENTS[1], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?], compared))
+    Ok(section("corollary-6", STATEMENTS[1], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?]))
 }

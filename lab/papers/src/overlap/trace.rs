@@ -3,14 +3,9 @@
 //! Not here: the trace itself, which is not public as filtered and measured in the paper.
 
 use super::{Amounts, POLICIES, WORDS, distribution, in_order, simulate, work};
-use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, percent};
-use crate::words::holes;
+use crate::prelude::*;
 use crate::workload::overlap_trace::{Balance, DiurnalTrace, TRACE_HOURS, TRACE_JOBS, TRACE_PEAK};
-use crate::{Block, Claim, Compared, Context, Section, Series, Verdict, each, each_cell};
-use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
-use gristmill_scheduler::station::Station;
-use gristmill_scheduler::workload::Job;
 
 /// Mean responses of one trace at one load divided by its lower bound, by policy.
 pub(super) type Relative = [f64; POLICIES.len()];
@@ -63,19 +58,18 @@ fn deviation(values: &[f64]) -> f64 {
 
 /// Compares the numbers that the paper prints of its single trace with the stand-ins.
 fn printed_numbers(all: &[Sorted]) -> Vec<Compared> {
-    let mean = |value: &dyn Fn(&Sorted) -> f64| mean_of(&all.iter().map(value).collect::<Vec<f64>>());
     let note = |key: &str| WORDS.note(key, holes![]);
     let near = |what: &str, printed: f64, ours: Interval| {
         let printed = Known::drawn_alike(printed, 1).rounded_to(2).printed();
         Beside::mean(what, ours, printed).note(note("single-trace")).judged()
     };
-    let heavy = mean(&|Sorted([_, _, ratio])| {
+    let heavy = mean_by(all, |Sorted([_, _, ratio])| {
         ratio.iter().filter(|&&ratio| 1.0 < ratio).count() as f64 / ratio.len() as f64
     });
-    let range = mean(&|Sorted([map, ..])| map[map.len() - 1] / map[0]);
+    let range = mean_by(all, |Sorted([map, ..])| map[map.len() - 1] / map[0]);
     vec![
-        near("standard deviation of map sizes", 3.65, mean(&|sorted| deviation(&sorted.0[0]))),
-        near("standard deviation of shuffle sizes", 12.95, mean(&|sorted| deviation(&sorted.0[1]))),
+        near("standard deviation of map sizes", 3.65, mean_by(all, |sorted| deviation(&sorted.0[0]))),
+        near("standard deviation of shuffle sizes", 12.95, mean_by(all, |sorted| deviation(&sorted.0[1]))),
         more_than("map-heavy jobs, part of all (more than)", 0.8, heavy, note("printed-moments")),
         more_than("largest over smallest map size (more than)", 1e3, range, note("no-jumps")),
     ]

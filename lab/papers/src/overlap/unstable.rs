@@ -3,10 +3,7 @@
 //! Not here: the readings that give the printed numbers (`table`).
 
 use super::{WORDS, simulate};
-use crate::judge::{Seen, every, log_ratio, mean_of, percent};
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Column, Context, Section, Series, each_cell};
-use gristmill_scheduler::metrics::Interval;
+use crate::prelude::*;
 use gristmill_scheduler::workload::overlap::Poisson;
 
 const LOAD: f64 = 0.75;
@@ -52,10 +49,6 @@ pub(super) struct Reading {
 impl Reading {
     fn intervals(&self) -> impl Iterator<Item = (f64, Interval)> {
         self.lengths.iter().map(|length| (length.jobs as f64, mean_of(&length.means)))
-    }
-
-    fn row(&self) -> Vec<Cell> {
-        [Cell::text(self.name)].into_iter().chain(self.intervals().map(|(_, mean)| mean.into())).collect()
     }
 
     /// Judges the growth of the mean response, seed by seed: from the shortest runs to the longest, and
@@ -118,12 +111,9 @@ pub(super) fn section(context: &Context<'_>, jobs: usize, seeds: u64) -> anyhow:
     let readings = run_all(context, jobs, &seeds)?;
     let series = readings.iter().map(|reading| Series::means(reading.name, reading.intervals()));
     let chart = WORDS.chart("literal-readings", holes![load = LOAD], series.collect());
-    let lengths = readings[0].lengths.iter().map(|length| Column::new(&format!("{} jobs", length.jobs), ""));
-    let rows = readings.iter().map(Reading::row).collect();
-    let table = WORDS.table_with("literal-readings-table", holes![], lengths, rows);
     let claims = Block::Claims(readings.iter().map(Reading::claim).collect());
     let holes = holes![jobs, seeds = seeds.len(), seed = context.first_seed];
-    Ok(WORDS.section("literal-readings", holes, vec![chart, table, claims]))
+    Ok(WORDS.section("literal-readings", holes, vec![chart, claims]))
 }
 
 /// Returns the mean response, and the largest number of jobs present.

@@ -1,8 +1,7 @@
 //! The paper's small examples: figure 1, weak pairs, and Algorithm 6 on six jobs.
 
 use super::WORDS;
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Compared, Section};
+use crate::prelude::*;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum::{self, Optimum};
 use gristmill_scheduler::policy::pairs::{Rule, averages, times};

@@ -11,8 +11,7 @@ mod sweeps;
 pub(super) mod tests;
 mod theorems;
 
-use super::words::{Words, holes};
-use super::{Context, Paper};
+use crate::prelude::*;
 use gristmill_scheduler::policy::pairs::Rule;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));

@@ -2,10 +2,8 @@
 //! the claims about it.
 
 use super::{DELTA, MEAN, OFFLINE, WORDS, title};
-use crate::judge::{Beside, Known, Seen, by_case, keeps, mean_of, paired};
-use crate::words::holes;
+use crate::prelude::*;
 use crate::workload::pairs::Sizes;
-use crate::{Block, Cell, Claim, Compared, Context, Section, Series, Verdict, each};
 use gristmill_scheduler::policy::pairs::{Averages, Rule, averages, times};
 
 /// Table 2 as printed, in the order of [`OFFLINE`]: waiting, execution and makespan in seconds.
@@ -21,18 +19,6 @@ const PRINTED: [[f64; 3]; 10] = [
     [8289.0, 149.0, 9138.0],
     [8806.0, 682.0, 9488.0],
 ];
-
-/// Returns the number of pairs of policies in the opposite order of the paper's, in an independent
-/// reference with 200 jobs and 6 seeds.
-fn reference_inversions(sizes: Sizes) -> f64 {
-    match sizes {
-        Sizes::Uniform => 2.0,
-        Sizes::Exponential | Sizes::LogNormal => 7.0,
-        Sizes::StrongPairs => 8.0,
-        Sizes::Ratio | Sizes::Balanced => 11.0,
-        Sizes::Google => 15.0,
-    }
-}
 
 /// Describes a distribution for tables.
 pub(super) fn describe(sizes: Sizes) -> &'static str {
@@ -71,32 +57,6 @@ impl Outcome {
         self.rules[rule].iter().map(number).collect()
     }
 
-    fn makespan(&self, rule: usize) -> f64 {
-        mean_of(&self.samples(rule, |averages| averages.makespan)).mean
-    }
-
-    /// Returns indices in [`OFFLINE`], best first.
-    fn ranking(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..OFFLINE.len()).collect();
-        places.sort_by(|&a, &b| self.makespan(a).total_cmp(&self.makespan(b)));
-        places
-    }
-
-    /// Returns the number of pairs of policies in the opposite order of the paper's.
-    fn inversions(&self, worse: impl Fn(usize, usize) -> bool) -> usize {
-        (0..OFFLINE.len()).map(|b| (0..b).filter(|&a| worse(a, b)).count()).sum()
-    }
-
-    fn all_inversions(&self) -> usize {
-        self.inversions(|a, b| self.makespan(b) < self.makespan(a))
-    }
-
-    /// Returns the number of inversions whose paired difference is beyond its interval.
-    fn clear_inversions(&self) -> usize {
-        let samples = |rule| self.samples(rule, |averages| averages.makespan);
-        self.inversions(|a, b| Seen::above(&paired(&samples(a), &samples(b)), 0.0) == Seen::Yes)
-    }
-
     /// Returns a makespan divided by that of Match, by seed.
     fn over_match(&self, rule: usize) -> Vec<f64> {
         let pairs = self.rules[rule].iter().zip(&self.rules[0]);
@@ -120,28 +80,12 @@ pub(super) fn table_2(context: &Context<'_>) -> Section {
         .into_iter()
         .map(|sizes| Outcome { sizes, rules: averages_of(&OFFLINE, sizes, jobs, &seeds) })
         .collect();
-    let mut blocks = vec![rankings(&outcomes), chart(&outcomes)];
+    let mut blocks = vec![chart(&outcomes)];
     blocks.extend(outcomes.iter().map(averages_table));
-    blocks.push(Block::Comparison(comparison(&outcomes, jobs)));
+    blocks.push(Block::Comparison(comparison(&outcomes)));
     blocks.push(Block::Claims(claims(&outcomes)));
     let holes = holes![jobs, mean = MEAN, delta = DELTA, runs, seed = context.first_seed];
     WORDS.section("table-2", holes, blocks)
-}
-
-fn rankings(outcomes: &[Outcome]) -> Block {
-    let words = |places: &[usize]| {
-        let names = places.iter().map(|&place| title(&OFFLINE[place]).replace("-based", ""));
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let row = |sizes: &str, places: &[usize], inversions: usize| {
-        vec![Cell::text(sizes), Cell::text(words(places)), Cell::number(inversions as f64)]
-    };
-    let all: Vec<usize> = (0..OFFLINE.len()).collect();
-    let rows = outcomes
-        .iter()
-        .map(|outcome| row(describe(outcome.sizes), &outcome.ranking(), outcome.all_inversions()));
-    let rows = [row("the paper", &all, 0)].into_iter().chain(rows).collect();
-    WORDS.table("table-2-rankings", holes![], rows)
 }
 
 fn chart(outcomes: &[Outcome]) -> Block {
@@ -164,35 +108,11 @@ fn averages_table(outcome: &Outcome) -> Block {
     WORDS.table("table-2-{name}", holes![name = outcome.sizes.name(), sizes = describe(outcome.sizes)], rows)
 }
 
-fn comparison(outcomes: &[Outcome], jobs: usize) -> Vec<Compared> {
-    let inverted = outcomes.iter().map(|outcome| inversions_beside_reference(outcome, jobs));
+fn comparison(outcomes: &[Outcome]) -> Vec<Compared> {
     let uniform = outcomes.first().into_iter();
     let ratios =
         uniform.flat_map(|one| (1..OFFLINE.len()).map(move |place| makespan_beside_printed(one, place)));
-    inverted.chain(ratios).collect()
-}
-
-fn inversions_beside_reference(outcome: &Outcome, jobs: usize) -> Compared {
-    let (inverted, clear) = (outcome.all_inversions(), outcome.clear_inversions());
-    let seeds = outcome.rules[0].len();
-    let what = format!("{}: pairs of policies inverted, of 45", describe(outcome.sizes));
-    Compared {
-        printed: Some(0.0),
-        reference: Some((reference_inversions(outcome.sizes), 0.0)),
-        note: WORDS.note("inverted", holes![clear, seeds, jobs]),
-        ..Compared::new(what, inverted as f64, judge_inversions(seeds, inverted, clear))
-    }
-}
-
-/// Judges inverted pairs, of which the paper has none, by the number of clear ones. Pairs that are
-/// inverted but not clear support neither verdict.
-fn judge_inversions(seeds: usize, inverted: usize, clear: usize) -> Verdict {
-    match (seeds, inverted, clear) {
-        (0 | 1, ..) => Verdict::Open,
-        (_, 0, _) => Verdict::Holds,
-        (_, _, 0) => Verdict::Open,
-        _ => Verdict::Fails,
-    }
+    ratios.collect()
 }
 
 fn makespan_beside_printed(uniform: &Outcome, place: usize) -> Compared {
@@ -242,17 +162,4 @@ fn judged(outcomes: &[Outcome], key: &str) -> Claim {
     let kinds = [(Seen::Yes, "It holds for"), (Seen::No, "It does not for"), (Seen::Unclear, "Unclear for")];
     let found = kinds.into_iter().filter_map(words).collect::<Vec<_>>().join(" ");
     WORDS.claim(key, by_case(seen), holes![found])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inverted_pairs_that_are_within_the_noise_are_not_the_papers_order() {
-        assert_eq!(judge_inversions(40, 0, 0), Verdict::Holds);
-        assert_eq!(judge_inversions(40, 7, 2), Verdict::Fails);
-        assert_eq!(judge_inversions(4, 7, 0), Verdict::Open, "few seeds make no order");
-        assert_eq!(judge_inversions(1, 0, 0), Verdict::Open);
-    }
 }

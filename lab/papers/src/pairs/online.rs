@@ -2,15 +2,12 @@
 
 use super::offline::describe;
 use super::{ALPHA, DELTA, K, WORDS, title};
-use crate::judge::{Seen, by_case, keeps, log_ratio, mean_of, percent};
-use crate::words::holes;
+use crate::prelude::*;
 use crate::workload::pairs::{Sizes, Stream};
-use crate::{Block, Cell, Claim, Context, Section, Series, each_cell};
 use anyhow::Context as _;
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy::pairs::{Pairs, Rule};
 use gristmill_scheduler::sim::fluid;
-use gristmill_scheduler::station::Station;
 
 /// Distributions of the streams: a mild one and a heavy-tailed one.
 pub(super) const SIZES: [Sizes; 2] = [Sizes::Uniform, Sizes::Google];

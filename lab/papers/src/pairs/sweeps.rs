@@ -2,11 +2,8 @@
 
 use super::offline::{NUMBERS, averages_of, describe};
 use super::{ALPHA, DELTA, MEAN, WORDS, title};
-use crate::judge::{Seen, by_case, log_ratio, mean_of};
-use crate::words::{Filled, holes};
+use crate::prelude::*;
 use crate::workload::pairs::Sizes;
-use crate::{Block, Claim, Context, Section, Series};
-use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::policy::pairs::{Averages, Rule};
 use std::ops::RangeInclusive;
 

@@ -6,17 +6,10 @@
 use super::RealContext;
 use super::common::{blocks, cluster, section};
 use super::judging::{claim, flow, judged};
-use crate::judge::{Seen, every, mean_of};
-use crate::words::{Words, holes};
+use crate::prelude::*;
 use crate::workload::asrpt::{Arrivals, Cut, MACHINES, RATE, SETTINGS};
-use crate::{Block, Cell, Claim, Paper, Section, Verdict};
 use gristmill_lab::compare::bound::efficiency;
-use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, RunRecord};
-use gristmill_scheduler::metrics::Metric;
-use gristmill_scheduler::sim::slotted;
-use gristmill_scheduler::station::PerStation;
-use gristmill_scheduler::workload::{Generator, Job};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -67,30 +60,8 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
         seed = context.first_seed,
         repetitions,
     ];
-    let mut blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
-    blocks.push(beside_the_model(&comparison, &jobs)?);
+    let blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
     Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison)))
-}
-
-/// Compares the ratios to the bound, real and in the paper's model.
-fn beside_the_model(comparison: &Comparison, draws: &[Vec<Job>]) -> anyhow::Result<Block> {
-    let mut rows = Vec::new();
-    for summary in comparison.summaries() {
-        let real = summary.metrics.get(&Metric::EfficiencyRatio).copied();
-        let ratios = draws.iter().map(|jobs| ratio_in_model(&summary.contender.policy, jobs));
-        let model = mean(ratios.collect::<anyhow::Result<Vec<f64>>>()?).unwrap_or(f64::INFINITY);
-        let name = Cell::text(format!("`{}`", summary.contender.name));
-        rows.push(vec![name, real.into(), model.into()]);
-    }
-    Ok(WORDS.table("ratios", holes![], rows))
-}
-
-fn ratio_in_model(policy: &str, jobs: &[Job]) -> anyhow::Result<f64> {
-    let mut made = gristmill_scheduler::policy::by_name(policy)?;
-    let config = slotted::Config { machines: WORKERS, preemptive: made.preempts(), precedence: true };
-    let mut total = 0.0;
-    slotted::run(&mut *made, &config, jobs, &mut |record| total += record.flow(), &mut |_, _| {})?;
-    Ok(total / slotted::lower_bound::total_flow(WORKERS, jobs)?)
 }
 
 pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {

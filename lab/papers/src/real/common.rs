@@ -2,8 +2,7 @@
 //!
 //! Not here: the papers, and the judgement of claims (`judging`).
 
-use crate::words::{Holes, Words};
-use crate::{Block, Claim, Section};
+use crate::prelude::*;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind, Order};
 use gristmill_lab::compare::{Comparison, Contender, Workload, report};
 use gristmill_runtime::api::ExactWork;
@@ -11,9 +10,7 @@ use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::generate;
 use gristmill_scheduler::metrics::Metric;
-use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::Bytes;
-use gristmill_scheduler::workload::Job;
 use gristmill_worker::protocol::SlotCounts;
 use gristmill_worker::settings::{Shuffle, WorkerSettings};
 use std::collections::BTreeMap;

@@ -3,12 +3,9 @@
 //!
 //! Not here: conditions, and the verdict on a statement of several conditions (`crate::judge`).
 
-use crate::judge::{Rivals, every, log_ratio, percent};
-use crate::words::{Words, holes};
-use crate::{Claim, Verdict};
+use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, JobRun, RunRecord};
-use gristmill_scheduler::metrics::Interval;
 
 /// Returns a number of each repetition that both contenders have, for the one and for the other.
 pub(super) fn pairs(

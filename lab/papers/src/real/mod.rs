@@ -16,7 +16,7 @@ mod stragglers;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use runs::{RunsFolder, RunsFolderError};
+pub use runs::RunsFolder;
 
 use crate::{Paper, Scale};
 use gristmill_lab::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};

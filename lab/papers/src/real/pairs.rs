@@ -5,17 +5,13 @@
 use super::RealContext;
 use super::common::{blocks, networked, section, two_stations};
 use super::judging::{claim, flow, pairs};
-use crate::judge::{Seen, every, paired};
-use crate::words::{Words, holes};
+use crate::prelude::*;
 use crate::workload::pairs::{Sizes, Stream};
-use crate::{Block, Cell, Claim, Column, Paper, Section};
 use gristmill_lab::compare::statistics::{mean, sorted};
 use gristmill_lab::compare::{Comparison, JobRun};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::job::Size;
-use gristmill_scheduler::metrics::{Interval, quantile};
-use gristmill_scheduler::station::Station;
-use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::metrics::quantile;
 use std::num::NonZeroU64;
 
 pub(super) static WORDS: Words = Words::new(include_str!("pairs.toml"));

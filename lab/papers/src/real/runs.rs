@@ -3,8 +3,8 @@
 //!
 //! Not here: its content (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
 
+use crate::WriteError;
 use gristmill_lab::IoError;
-use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -17,27 +17,6 @@ pub struct RunsFolder {
     path: PathBuf,
     /// Open for its lock, which the system releases with the process.
     _lock: File,
-}
-
-/// Reason why the directory cannot be used. Exit code 3.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunsFolderError {
-    /// Another process runs experiments in it.
-    #[error("another process runs experiments into {path}; wait for it, or choose another --out")]
-    Held {
-        /// Path of the directory.
-        path: PathBuf,
-    },
-    /// A file operation failed.
-    #[error(transparent)]
-    Io(#[from] IoError),
-}
-
-impl ExitsWith for RunsFolderError {
-    fn exit(&self) -> Exit {
-        Exit::with(exit::ENVIRONMENT)
-    }
 }
 
 impl RunsFolder {
@@ -53,14 +32,14 @@ impl RunsFolder {
     ///
     /// # Errors
     /// Another process holds it, or a file operation failed.
-    pub fn hold(path: &Path) -> Result<Self, RunsFolderError> {
+    pub fn hold(path: &Path) -> Result<Self, WriteError> {
         let path = std::path::absolute(path).map_err(IoError::of("resolve", path))?;
         fs::create_dir_all(&path).map_err(IoError::of("make", &path))?;
         let file = path.join(LOCK_FILE);
         let lock = File::create(&file).map_err(IoError::of("open", &file))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(RunsFolderError::Held { path }),
+            Err(TryLockError::WouldBlock) => Err(WriteError::Held { path }),
             Err(TryLockError::Error(source)) => Err(IoError::of("lock", &file)(source).into()),
         }
     }
@@ -75,7 +54,7 @@ impl RunsFolder {
     ///
     /// # Errors
     /// A file operation failed.
-    pub fn remove(self) -> Result<(), RunsFolderError> {
+    pub fn remove(self) -> Result<(), WriteError> {
         let Self { path, .. } = self;
         Ok(fs::remove_dir_all(&path).map_err(IoError::of("remove", &path))?)
     }
@@ -105,7 +84,7 @@ mod tests {
         let path = root.path().join("runs");
         let first = RunsFolder::hold(&path).unwrap();
         let error = RunsFolder::hold(&path).unwrap_err();
-        assert!(matches!(error, RunsFolderError::Held { .. }), "{error}");
+        assert!(matches!(error, WriteError::Held { .. }), "{error}");
         drop(first);
         assert!(RunsFolder::hold(&path).is_ok());
     }

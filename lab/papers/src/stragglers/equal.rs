@@ -1,26 +1,10 @@
 //! Figure 4-1: mean sojourn time of equal workers against arrival rate and number of workers.
 
-use super::{WORDS, against, curve};
-use crate::words::holes;
-use crate::{Block, Claim, Compared, Section, Series, Verdict};
+use super::{WORDS, curve};
+use crate::prelude::*;
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;
-use gristmill_scheduler::queueing::sizing::{ClusterSize, Law, best_count, curve as by_count};
-
-/// Arrival rate and MST of the reference, for 60 workers.
-const BY_RATE: [(f64, &str); 8] = [
-    (1.0, "4.7592"),
-    (10.0, "5.6158"),
-    (20.0, "7.0198"),
-    (30.0, "9.3597"),
-    (40.0, "14.0396"),
-    (50.0, "28.0792"),
-    (55.0, "56.1584"),
-    (59.0, "280.79"),
-];
-
-/// Number of workers and MST of the reference, at lambda 2.
-const BY_NUMBER: [(u32, &str); 3] = [(8, "3.62381"), (10, "3.66119"), (20, "3.99746")];
+use gristmill_scheduler::queueing::sizing::{Law, best_count, curve as by_count};
 
 /// Returns the MST of 60 equal workers.
 fn of_sixty(lambda: f64) -> anyhow::Result<f64> {
@@ -36,29 +20,9 @@ pub(super) fn figure_4_1() -> anyhow::Result<Section> {
     let blocks = vec![
         WORDS.chart("figure-4-1-a", holes![], vec![Series::new("60 workers", rates)]),
         WORDS.chart("figure-4-1-b", holes![], vec![Series::new("lambda 2", points)]),
-        Block::Comparison(beside_reference(&numbers)?),
         Block::Claims(claims),
     ];
     Ok(WORDS.section("figure-4-1", holes![], blocks))
-}
-
-fn beside_reference(numbers: &[ClusterSize]) -> anyhow::Result<Vec<Compared>> {
-    let mut compared = Vec::new();
-    for (lambda, reference) in BY_RATE {
-        let what = format!("60 workers, lambda {lambda}, MST in s");
-        compared.push(against(what, reference, of_sixty(lambda)?));
-    }
-    for (count, reference) in BY_NUMBER {
-        let ours = numbers.iter().find(|point| point.count == count).map_or(f64::NAN, |point| point.mean);
-        let closed = harmonic(count) / (1.0 - 2.0 / f64::from(count));
-        let what = format!("lambda 2, {count} workers, MST in s");
-        let mut one = against(what, reference, ours);
-        if one.verdict != Verdict::Holds {
-            one.note.push_str(&format!("; the closed form H_N / (mu - lambda / N) gives {closed:.6}"));
-        }
-        compared.push(one);
-    }
-    Ok(compared)
 }
 
 /// Returns the harmonic number `H_N`.

@@ -4,17 +4,12 @@
 //! Not here: the equations that are used (`gristmill_scheduler::placement`, `gristmill_scheduler::queueing::sizing`).
 
 use super::{WORDS, placed};
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Section, Series};
-use gristmill_scheduler::queueing::sizing::{Law, curve, fork_join};
+use crate::prelude::*;
+use gristmill_scheduler::queueing::sizing::fork_join;
 
 pub(super) fn section() -> anyhow::Result<Section> {
-    let (forty_six, forty_six_claim) = equation_46()?;
-    let (forty_seven, forty_seven_claim) = equation_47();
-    let (forty_three, forty_three_claim) = equation_43();
-    let claims = vec![equation_40()?, forty_three_claim, forty_six_claim, forty_seven_claim];
-    let blocks = vec![forty_three, forty_six, forty_seven, Block::Claims(claims)];
-    Ok(WORDS.section("equations", holes![], blocks))
+    let claims = vec![equation_40()?, equation_43(), equation_46(), equation_47()];
+    Ok(WORDS.section("equations", holes![], vec![Block::Claims(claims)]))
 }
 
 fn equation_40() -> anyhow::Result<Claim> {
@@ -46,24 +41,14 @@ fn queue_times(mu: f64, lambda: f64) -> [f64; 3] {
     [printed, kingman, 1.0 / (mu - lambda)]
 }
 
-/// Returns the arrival rate that equation 44 yields for a time.
-fn equation_44(mu: f64, time: f64) -> f64 {
-    let (ca2, cs2) = VARIABILITIES;
-    mu / (1.0 + (ca2 + cs2) / mu / (2.0 * time - 2.0 / mu))
-}
-
-fn equation_43() -> (Block, Claim) {
-    let mut rows = Vec::new();
+fn equation_43() -> Claim {
     let mut worst = [0.0_f64; 2];
     for (mu, lambda) in [(0.5, 0.25), (0.8, 0.4), (1.0, 0.5), (2.0, 1.0), (4.0, 3.0)] {
         let [printed, kingman, markov] = queue_times(mu, lambda);
         worst[0] = worst[0].max((kingman / markov - 1.0).abs());
         worst[1] = worst[1].max((printed / markov - 1.0).abs());
-        let back = [printed, kingman].map(|time| equation_44(mu, time));
-        let numbers = [mu, lambda, printed, kingman, markov, back[0], back[1]];
-        rows.push(numbers.map(Cell::number).to_vec());
     }
-    (WORDS.table("equation-43", holes![], rows), is_kingmans(worst))
+    is_kingmans(worst)
 }
 
 /// Judges the errors of Kingman's formula and of the printed one for M/M/1 queues.
@@ -71,18 +56,10 @@ pub(super) fn is_kingmans([kingman, printed]: [f64; 2]) -> Claim {
     WORDS.claim("equation-43", printed < 1e-9, holes![printed = 100.0 * printed, kingman])
 }
 
-fn equation_46() -> anyhow::Result<(Block, Claim)> {
-    let (mu, lambda) = (1.0, 2.0);
-    let mut zeros = 0;
-    let mut rows = Vec::new();
-    for point in curve(mu, lambda, Law::Lemma10, 3..=20)? {
-        let printed = printed_46(point.count);
-        zeros += u32::from(printed == 0);
-        let count = f64::from(point.count);
-        rows.push([count, printed as f64 / (mu - lambda / count), point.mean].map(Cell::number).to_vec());
-    }
-    let claim = has_its_minimum(zeros, rows.len());
-    Ok((WORDS.table("equation-46", holes![], rows), claim))
+fn equation_46() -> Claim {
+    let counts = 3..=20;
+    let zeros = counts.clone().filter(|&count| printed_46(count) == 0).count();
+    has_its_minimum(zeros as u32, counts.count())
 }
 
 /// Judges the number of worker counts for which the printed function is 0.
@@ -101,13 +78,10 @@ fn printed_46(count: u32) -> i128 {
     total
 }
 
-fn equation_47() -> (Block, Claim) {
-    const COUNT: u32 = 60;
-    let off = |(n, right): (u32, f64)| (f64::from(n), (alternating_47(n) / right - 1.0).abs().max(1e-17));
-    let points: Vec<(f64, f64)> = (1..=COUNT).zip(fork_join(COUNT)).map(off).collect();
-    let lost = points.iter().find(|(_, off)| 0.01 < *off).map_or(f64::NAN, |(n, _)| *n);
-    let chart = WORDS.chart("equation-47", holes![], vec![Series::new("alternating sum", points)]);
-    (chart, can_be_computed(lost))
+fn equation_47() -> Claim {
+    let off = |(n, right): (u32, f64)| (n, (alternating_47(n) / right - 1.0).abs().max(1e-17));
+    let lost = (1..=60).zip(fork_join(60)).map(off).find(|(_, off)| 0.01 < *off);
+    can_be_computed(lost.map_or(f64::NAN, |(n, _)| f64::from(n)))
 }
 
 /// Judges the number of workers from which on the sums are lost; NaN for none.

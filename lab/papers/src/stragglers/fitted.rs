@@ -5,8 +5,7 @@
 //! (`gristmill_scheduler::estimate::dtd`).
 
 use super::WORDS;
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Context, Section, Series};
+use crate::prelude::*;
 use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::queueing::Dtd;
 use rand_chacha::ChaCha8Rng;

@@ -13,9 +13,7 @@ mod splits;
 #[cfg(test)]
 pub(super) mod tests;
 
-use super::words::{Words, holes};
-use super::{Compared, Context, Paper};
-use crate::judge::{Beside, Known};
+use crate::prelude::*;
 use gristmill_scheduler::placement::{Placed, place};
 use gristmill_scheduler::queueing::Server;
 
@@ -80,14 +78,4 @@ fn curve(
 fn least(points: impl IntoIterator<Item = (f64, f64)>) -> (f64, f64) {
     let least = points.into_iter().reduce(|least, point| if point.1 < least.1 { point } else { least });
     least.unwrap_or((f64::NAN, f64::NAN))
-}
-
-/// Compares one of our numbers with one of the reference, which is correct to its last digit.
-fn against(what: String, reference: &str, ours: f64) -> Compared {
-    Beside::exact(what, ours, Known::text(reference)).judged()
-}
-
-/// Compares one of our counts with one of the reference.
-fn same_count(what: String, reference: u32, ours: f64) -> Compared {
-    Beside::exact(what, ours, Known::exact(f64::from(reference))).judged()
 }

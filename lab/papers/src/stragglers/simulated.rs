@@ -6,15 +6,11 @@
 //! the thesis is made for jobs whose tasks arrive together; the stream has such jobs.
 
 use super::{SLOW, WORDS, halves};
-use crate::judge::{Beside, Known, Seen, every, log_ratio, mean_of, paired, percent};
-use crate::words::holes;
-use crate::workload::by_name as workload;
-use crate::{Block, Claim, Compared, Context, Section, Series, each, each_cell};
+use crate::prelude::*;
 use gristmill_scheduler::event::Slots;
-use gristmill_scheduler::metrics::Interval;
 use gristmill_scheduler::placement::{self, Placed, place};
 use gristmill_scheduler::policy;
-use gristmill_scheduler::queueing::{Dtd, Server, mean_sojourn};
+use gristmill_scheduler::queueing::{Dtd, Server};
 use gristmill_scheduler::sim::cluster::{self, Config, Deciders};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -34,15 +30,14 @@ type Means = [f64; 3];
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let tasks = context.scaled(1_000, 20_000, 100_000);
     let seeds = context.seeds(context.scaled(4, 10, 20));
-    let (mut blocks, mut compared, mut spread) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut blocks, mut spread) = (Vec::new(), Vec::new());
     for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
-        let simulated = simulate_split(name, split, tasks, &seeds)?;
+        let simulated = simulate_split(split, tasks, &seeds)?;
         let holes = holes![figure, name, seeds = seeds.len()];
         blocks.push(WORDS.chart("simulated", holes, simulated.curves.to_vec()));
-        compared.extend(simulated.compared);
         spread.push(simulated.spread);
     }
-    blocks.extend([Block::Comparison(compared), Block::Claims(of_splits(&spread))]);
+    blocks.push(Block::Claims(of_splits(&spread)));
     Ok(WORDS.section("figure-6-9", holes![count = COUNT, tasks], blocks))
 }
 
@@ -50,30 +45,27 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
 struct Simulated {
     /// Curves of slow workers, fast workers, and the largest.
     curves: [Series; 3],
-    compared: Vec<Compared>,
     /// Largest ratio of the mean times of slow and fast workers over all rates, by seed.
     spread: Vec<f64>,
 }
 
-fn simulate_split(name: &str, split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<Simulated> {
+fn simulate_split(split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<Simulated> {
     let mut curves = ["slow workers", "fast workers", "largest"].map(|name| Series::new(name, Vec::new()));
-    let (mut compared, mut spread) = (Vec::new(), vec![1.0_f64; seeds.len()]);
+    let mut spread = vec![1.0_f64; seeds.len()];
     let servers = halves(COUNT);
     for lambda in LAMBDAS {
         let placed = place(split, &servers, lambda)?;
         let runs: Vec<Means> = each(seeds, |seed| simulate(&servers, &placed, tasks, *seed));
-        let times = [0, 1, 2].map(|i| mean_of(&runs.iter().map(|run| run[i]).collect::<Vec<f64>>()));
+        let times = [0, 1, 2].map(|i| mean_by(&runs, |run| run[i]));
         for (curve, time) in curves.iter_mut().zip(times) {
             curve.points.push((lambda, time.mean));
             curve.half_widths.push(time.half_width.unwrap_or_default());
         }
-        let [.., largest] = times;
-        compared.push(against_formula(name, lambda, (&servers, &placed), largest));
         for (spread, [slow, fast, _]) in spread.iter_mut().zip(&runs) {
             *spread = spread.max(slow.max(*fast) / slow.min(*fast));
         }
     }
-    Ok(Simulated { curves, compared, spread })
+    Ok(Simulated { curves, spread })
 }
 
 /// Runs Lindley's recursion at every worker.
@@ -98,20 +90,6 @@ fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> Mea
         counts[kind] += 1.0;
     }
     [sums[0] / counts[0], sums[1] / counts[1], largest.iter().sum::<f64>() / tasks as f64]
-}
-
-/// Compares the simulated largest time with the formula's. D is not part of the simulated queues.
-fn against_formula(
-    name: &str,
-    lambda: f64,
-    (servers, placed): (&[Server], &Placed),
-    ours: Interval,
-) -> Compared {
-    let exponential = |(server, rate): (&Server, &f64)| Dtd { a: server.mu - rate, b: 0.0, offset: 0.0 };
-    let times: Vec<Dtd> = servers.iter().zip(&placed.rates).map(exponential).collect();
-    let formula = mean_sojourn(&times).unwrap_or(f64::NAN);
-    let what = format!("{name}, lambda {lambda}: simulated largest time beside the formula's, in s");
-    Beside::mean(what, ours, Known::exact(formula)).judged()
 }
 
 /// Relative difference below which values are nearly equal, and the one below which they are near.
@@ -184,14 +162,11 @@ fn simulate_stream(placement: &str, lambda: f64, jobs: u64, seed: u64) -> anyhow
         worker.speed = server.mu;
         worker.service = Some(Dtd { a: 1.0, b: 0.0, offset: 0.0 });
     }
-    // Tasks have length 1: the workers draw their times.
-    let call = format!("stragglers:rate={lambda},tasks={TASKS},jobs={jobs},a=1e12,offset=1");
-    let workload = workload(&call)?;
     let (mut total, mut count) = (0.0, 0.0);
     cluster::run(
         &config,
         Deciders { placement: placement::by_name(placement)?, ..Deciders::of(policy::by_name("fifo")?) },
-        workload.jobs(seed),
+        jobs_at(lambda, jobs, seed),
         &mut (),
         &mut |record| {
             total += record.maps_done - record.arrival;
@@ -199,6 +174,20 @@ fn simulate_stream(placement: &str, lambda: f64, jobs: u64, seed: u64) -> anyhow
         },
     )?;
     Ok(total / count)
+}
+
+/// Returns jobs in a Poisson stream, whose maps arrive at this rate. Tasks have length 1: the workers draw
+/// their times.
+fn jobs_at(lambda: f64, jobs: u64, seed: u64) -> impl Iterator<Item = Job> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let between = Dtd { a: lambda / f64::from(TASKS), b: 0.0, offset: 0.0 };
+    let length = Dtd { a: 1e12, b: 0.0, offset: 1.0 };
+    let mut arrival = 0.0;
+    (0..jobs).map(move |_| {
+        arrival += between.sample(&mut random);
+        let maps: Vec<f64> = (0..TASKS).map(|_| length.sample(&mut random)).collect();
+        Job { arrival, work: PerStation::new(maps.iter().sum(), 0.0, 0.0), maps, ..Job::default() }
+    })
 }
 
 /// Judges the ratio of two placements' times: for each seed the geometric mean over the rates.

@@ -3,9 +3,7 @@
 //! Not here: the advanced splits of figure 6-8.
 
 use super::{COUNTS, WORDS, curve, halves, least, mean, placed};
-use crate::judge::{Seen, by_case};
-use crate::words::holes;
-use crate::{Block, Claim, Section, Series};
+use crate::prelude::*;
 use gristmill_scheduler::placement::place;
 
 /// Split, figure, title, equation.

@@ -3,10 +3,8 @@
 //!
 //! Not here: the splits in simulated queues.
 
-use super::{SLOW, WORDS, against, curve, mean, placed};
-use crate::judge::{Beside, Known, Model};
-use crate::words::holes;
-use crate::{Block, Claim, Compared, Context, Section, Series, each};
+use super::{SLOW, WORDS, curve, mean, placed};
+use crate::prelude::*;
 use gristmill_scheduler::placement::Placed;
 
 /// Name in legends, and split. D is added.
@@ -21,28 +19,13 @@ const SPLITS: [(&str, &str); 8] = [
     ("optimal", "optimal:"),
 ];
 
-/// D, workers, lambda, and the reference for fair, deterministic, stochastic, M-EP, DM-EP (printed) and the optimum.
-type Reference = (f64, u32, f64, [&'static str; 6]);
-const REFERENCE: [Reference; 8] = [
-    (0.0, 40, 2.0, ["5.199", "5.181", "5.034", "5.034", "5.034", "5.0748"]),
-    (0.0, 40, 10.0, ["6.953", "6.775", "6.582", "6.582", "6.582", "6.5824"]),
-    (0.0, 40, 30.0, ["71.96", "29.36", "28.52", "28.52", "28.52", "28.5236"]),
-    (0.0, 200, 10.0, ["7.207", "7.176", "6.915", "6.915", "6.915", "6.989"]),
-    (100.0, 40, 10.0, ["37.80", "34.55", "40.54", "34.475", "98.6", "34.367"]),
-    (100.0, 40, 30.0, ["165.7", "112.69", "111.92", "112.11", "115.3", "111.77"]),
-    (100.0, 120, 20.0, ["28.23", "26.10", "33.05", "26.010", "103.9", "25.844"]),
-    (100.0, 200, 30.0, ["26.74", "24.80", "31.92", "24.707", "106.5", "24.507"]),
-];
-const COMPARED: [usize; 6] = [0, 1, 2, 4, 6, 7];
-
-pub(super) fn call(split: &str, delay: f64) -> String {
+fn call(split: &str, delay: f64) -> String {
     format!("{split}d={delay}")
 }
 
 pub(super) fn sections(context: &Context<'_>) -> anyhow::Result<Vec<Section>> {
     let mut blocks = panels(context, ["a", "c"], 0.0, 10.0)?.to_vec();
     blocks.extend(panels(context, ["b", "d"], 100.0, 20.0)?);
-    blocks.push(Block::Comparison(compared()?));
     blocks.push(Block::Claims(claims(context)?));
     let figure = WORDS.section("figure-6-8", holes![], blocks);
     Ok(vec![figure, section_6_4()?, lemma_9()?])
@@ -77,19 +60,6 @@ fn curves(delay: f64, count: u32, lambda: f64, steps: u32) -> anyhow::Result<Cur
         Ok((Series::new(*name, by_rate), Series::new(*name, by_number)))
     });
     Ok(both.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().unzip())
-}
-
-fn compared() -> anyhow::Result<Vec<Compared>> {
-    let mut compared = Vec::new();
-    for (delay, count, lambda, reference) in REFERENCE {
-        for (place, reference) in COMPARED.into_iter().zip(reference) {
-            let (name, split) = SPLITS[place];
-            let ours = placed(&call(split, delay), count, lambda)?.mean;
-            let what = format!("D {delay} s, {count} workers, lambda {lambda}, {name}: MST in s");
-            compared.push(against(what, reference, ours));
-        }
-    }
-    Ok(compared)
 }
 
 /// Returns the smallest and largest ratio of the mean of each split to the optimum over a grid, without

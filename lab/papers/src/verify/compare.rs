@@ -1,6 +1,6 @@
 //! Compares computed values with the expected values of a case, field by field.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// Field that differs from its expected value.
@@ -23,8 +23,7 @@ impl fmt::Display for CaseDifference {
 }
 
 /// Compares values and collects differences.
-#[derive(Debug)]
-pub struct Checker {
+pub(super) struct Checker {
     tolerance: f64,
     differences: Vec<CaseDifference>,
     compared: usize,
@@ -32,69 +31,76 @@ pub struct Checker {
 
 impl Checker {
     /// Creates a checker without differences; numbers may differ by this much, absolutely or relatively.
-    #[must_use]
-    pub fn new(tolerance: f64) -> Self {
+    pub(super) fn new(tolerance: f64) -> Self {
         Self { tolerance, differences: Vec::new(), compared: 0 }
     }
 
     /// Records that the case cannot be computed.
-    pub fn refuse(&mut self, why: String) {
+    pub(super) fn refuse(&mut self, why: String) {
         self.differences.push(CaseDifference { place: String::new(), what: why });
     }
 
-    /// Records a difference.
-    pub fn differ(&mut self, place: &str, what: String) {
-        self.compared += 1;
+    fn differ(&mut self, place: &str, what: String) {
         self.differences.push(CaseDifference { place: place.to_owned(), what });
     }
 
     /// Compares a computed value with the expected one: numbers within the tolerance (`"inf"` is infinity, `"-inf"` its
-    /// negative), lists element by element, objects by the expected fields, everything else exactly.
-    pub fn value(&mut self, place: &str, expected: &Value, computed: &Value) {
+    /// negative), lists element by element, objects by the expected fields, everything else exactly. Values by number of
+    /// a job must be expected of all jobs that have one.
+    pub(super) fn value(&mut self, place: &str, expected: &Value, computed: &Value) {
         match (expected, computed) {
-            (Value::Array(expected), Value::Array(computed)) => {
-                if expected.len() != computed.len() {
-                    let what = format!("expected {} values, computed {}", expected.len(), computed.len());
-                    return self.differ(place, what);
-                }
+            (Value::Array(expected), Value::Array(computed)) if expected.len() == computed.len() => {
                 for (index, (expected, computed)) in expected.iter().zip(computed).enumerate() {
                     self.value(&format!("{place}[{index}]"), expected, computed);
                 }
             }
-            (Value::Object(expected), Value::Object(computed)) => {
-                for (field, expected) in expected {
-                    let place = if place.is_empty() { field.clone() } else { format!("{place}.{field}") };
-                    match computed.get(field) {
-                        Some(computed) => self.value(&place, expected, computed),
-                        None => {
-                            self.differ(&place, "is expected, but nothing like it is computed".to_owned());
-                        }
+            (Value::Array(expected), Value::Array(computed)) => {
+                self.differ(
+                    place,
+                    format!("expected {} values, computed {}", expected.len(), computed.len()),
+                );
+            }
+            (Value::Object(expected), Value::Object(computed)) => self.fields(place, expected, computed),
+            _ => {
+                self.compared += 1;
+                match (number_of(expected), number_of(computed)) {
+                    (Some(expected), Some(computed)) if self.is_near(expected, computed) => {}
+                    (Some(expected), Some(computed)) => {
+                        self.differ(place, format!("expected {expected}, computed {computed}"));
                     }
+                    _ if expected == computed => {}
+                    _ => self.differ(place, format!("expected {expected}, computed {computed}")),
                 }
             }
-            _ => match (number_of(expected), number_of(computed)) {
-                (Some(expected), Some(computed)) => self.number(place, expected, computed),
-                _ if expected == computed => self.compared += 1,
-                _ => self.differ(place, format!("expected {expected}, computed {computed}")),
-            },
         }
     }
 
-    /// Compares numbers within the tolerance.
-    pub fn number(&mut self, place: &str, expected: f64, computed: f64) {
-        self.compared += 1;
+    fn fields(&mut self, place: &str, expected: &Map<String, Value>, computed: &Map<String, Value>) {
+        let place_of =
+            |field: &str| if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") };
+        for (field, computed) in computed {
+            if field.parse::<usize>().is_ok() && !expected.contains_key(field) {
+                self.differ(&place_of(field), format!("nothing expected, computed {computed}"));
+            }
+        }
+        for (field, expected) in expected {
+            match computed.get(field) {
+                Some(computed) => self.value(&place_of(field), expected, computed),
+                None => {
+                    self.differ(&place_of(field), "is expected, but nothing like it is computed".to_owned());
+                }
+            }
+        }
+    }
+
+    fn is_near(&self, expected: f64, computed: f64) -> bool {
         // Infinity differs from every other number by infinity, and any fraction of it would be a sufficient tolerance.
         let near = || (expected - computed).abs() <= self.tolerance * expected.abs().max(1.0);
-        let same = expected == computed || expected.is_finite() && near();
-        if !same {
-            let what = format!("expected {expected}, computed {computed}");
-            self.differences.push(CaseDifference { place: place.to_owned(), what });
-        }
+        expected == computed || expected.is_finite() && near()
     }
 
     /// Returns the differences; a case that compared nothing counts as one.
-    #[must_use]
-    pub(crate) fn into_differences(mut self) -> Vec<CaseDifference> {
+    pub(super) fn into_differences(mut self) -> Vec<CaseDifference> {
         if self.compared == 0 && self.differences.is_empty() {
             self.refuse("nothing is expected of it that could be compared".to_owned());
         }
@@ -103,8 +109,7 @@ impl Checker {
 }
 
 /// Converts a number to JSON of this format: infinities are strings.
-#[must_use]
-pub(crate) fn json_of(number: f64) -> Value {
+pub(super) fn json_of(number: f64) -> Value {
     match number {
         f64::INFINITY => Value::from("inf"),
         f64::NEG_INFINITY => Value::from("-inf"),
@@ -112,9 +117,13 @@ pub(crate) fn json_of(number: f64) -> Value {
     }
 }
 
+/// Converts numbers to a list of this format.
+pub(super) fn list(numbers: impl IntoIterator<Item = f64>) -> Value {
+    numbers.into_iter().map(json_of).collect::<Vec<Value>>().into()
+}
+
 /// Converts a value of this format to a number.
-#[must_use]
-pub(crate) fn number_of(value: &Value) -> Option<f64> {
+fn number_of(value: &Value) -> Option<f64> {
     match value.as_str() {
         Some("inf") => Some(f64::INFINITY),
         Some("-inf") => Some(f64::NEG_INFINITY),

@@ -73,31 +73,33 @@ pub struct AsrptSetting {
 
 /// Settings of the paper, in the order of figures 5 to 8.
 pub const SETTINGS: [AsrptSetting; 4] = [
-    AsrptSetting {
-        name: "exp-large",
-        title: "Exp(5) map, Exp(40) reduce",
-        maps: Units::Exponential(5.0),
-        reduces: Units::Exponential(40.0),
-    },
-    AsrptSetting {
-        name: "exp-small",
-        title: "Exp(30) map, Exp(15) reduce",
-        maps: Units::Exponential(30.0),
-        reduces: Units::Exponential(15.0),
-    },
-    AsrptSetting {
-        name: "uniform-large",
-        title: "U[1,9] map, U[10,70] reduce",
-        maps: Units::Uniform(1, 9),
-        reduces: Units::Uniform(10, 70),
-    },
-    AsrptSetting {
-        name: "uniform-small",
-        title: "U[10,50] map, U[10,20] reduce",
-        maps: Units::Uniform(10, 50),
-        reduces: Units::Uniform(10, 20),
-    },
+    AsrptSetting::new(
+        "exp-large",
+        "Exp(5) map, Exp(40) reduce",
+        [Units::Exponential(5.0), Units::Exponential(40.0)],
+    ),
+    AsrptSetting::new(
+        "exp-small",
+        "Exp(30) map, Exp(15) reduce",
+        [Units::Exponential(30.0), Units::Exponential(15.0)],
+    ),
+    AsrptSetting::new(
+        "uniform-large",
+        "U[1,9] map, U[10,70] reduce",
+        [Units::Uniform(1, 9), Units::Uniform(10, 70)],
+    ),
+    AsrptSetting::new(
+        "uniform-small",
+        "U[10,50] map, U[10,20] reduce",
+        [Units::Uniform(10, 50), Units::Uniform(10, 20)],
+    ),
 ];
+
+impl AsrptSetting {
+    const fn new(name: &'static str, title: &'static str, [maps, reduces]: [Units; 2]) -> Self {
+        Self { name, title, maps, reduces }
+    }
+}
 
 /// Division of the reduce work of a job into tasks, each of at least one unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,11 +119,7 @@ impl Cut {
     /// Returns its name, as in `asrpt:cut=even`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Cut::Even => "even",
-            Cut::Random => "random",
-            Cut::Ten => "ten",
-        }
+        ["even", "random", "ten"][self as usize]
     }
 
     fn lengths(self, units: u64, random: &mut ChaCha8Rng) -> Vec<f64> {
@@ -196,7 +194,7 @@ impl Generator for Arrivals {
 }
 
 /// Catalogue entry of the generator.
-pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
+pub(super) const ENTRY: Entry<dyn Generator> = Entry {
     name: "asrpt",
     aliases: &[],
     paper: "ASRPT VII",
@@ -213,7 +211,7 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
     ],
     only_simulated: None,
     make,
-}];
+};
 
 fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Generator>, ArgumentError> {
     let setting = SETTINGS[arguments.choice("setting", &SETTINGS.map(|setting| setting.name))?];
@@ -292,8 +290,7 @@ mod tests {
     #[test]
     fn it_is_called_by_name_and_refuses_what_makes_no_sense() {
         let make = |text: &str| {
-            gristmill_scheduler::catalogue::call(&[&ENTRIES[0]], "workload", text)
-                .map(|made| made.jobs(1).count())
+            gristmill_scheduler::catalogue::call(&[&ENTRY], "workload", text).map(|made| made.jobs(1).count())
         };
         assert!(make("asrpt:setting=uniform-small,cut=ten,rate=1,slots=10").is_ok_and(|count| count < 50));
         for wrong in ["rate=0", "rate=nan", "slots=0", "cut=odd", "setting=exp"] {

@@ -58,11 +58,7 @@ impl Joins {
     /// Returns its name, as in `deadlines:joins=NAME`.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Joins::SlowFirstHalf => "slow-first-half",
-            Joins::SlowFirst120 => "slow-first-120",
-            Joins::Stationary => "stationary",
-        }
+        ["slow-first-half", "slow-first-120", "stationary"][self as usize]
     }
 }
 
@@ -135,7 +131,7 @@ fn join(joins: Joins, random: &mut ChaCha8Rng) -> Vec<f64> {
 }
 
 /// Catalogue entry of the generator.
-pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
+pub(super) const ENTRY: Entry<dyn Generator> = Entry {
     name: "deadlines",
     aliases: &[],
     paper: "deadlines V, a stand-in",
@@ -154,7 +150,7 @@ pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
         let weights = [[1.0; 4], WEIGHTS][arguments.choice("weights", &["equal", "paper"])?];
         Ok(Box::new(DeadlineScenario { joins, weights }))
     },
-}];
+};
 
 struct DeadlineScenario {
     joins: Joins,

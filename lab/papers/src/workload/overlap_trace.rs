@@ -4,52 +4,12 @@
 //! approximation has the same number of jobs, the printed moments, and arrivals with the described daily and weekly
 //! pattern and the printed peak.
 
-use gristmill_scheduler::catalogue::{Entry, Parameter};
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::overlap::{LogNormal, MAP_DEVIATION, RATIO_DEVIATION};
-use gristmill_scheduler::workload::{Generator, Job, LoadError};
+use gristmill_scheduler::workload::{Job, LoadError};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-
-/// Catalogue entry of the generator.
-pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[Entry {
-    name: "overlap-trace",
-    aliases: &[],
-    paper: "overlap 5.1, a stand-in",
-    summary: "80,000 log-normal jobs in 29 days with daily and weekly peaks",
-    parameters: &[
-        Parameter { name: "load", default: "0.5", meaning: "average load, below 1" },
-        Parameter {
-            name: "sizes",
-            default: "original",
-            meaning: "`original`, or ratios by their `cube-root`",
-        },
-    ],
-    only_simulated: None,
-    make: |arguments| {
-        let load = arguments.value("load", 0.5, "above 0 and below 1", is_load)?;
-        let choice = arguments.choice("sizes", &["original", "cube-root"])?;
-        Ok(Box::new(TraceJobs { load, balance: [Balance::Original, Balance::CubeRoot][choice] }))
-    },
-}];
-
-/// True for a load with a steady state.
-fn is_load(load: f64) -> bool {
-    0.0 < load && load < 1.0
-}
-
-struct TraceJobs {
-    load: f64,
-    balance: Balance,
-}
-
-impl Generator for TraceJobs {
-    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
-        let jobs = DiurnalTrace::new(seed).jobs(self.load, self.balance);
-        Box::new(jobs.expect("the load was checked when this was made").into_iter())
-    }
-}
 
 /// Hours of the trace: 29 days.
 pub const TRACE_HOURS: usize = 29 * 24;

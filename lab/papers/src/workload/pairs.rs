@@ -4,10 +4,10 @@
 //! does not give its distribution, and the ranking of the policies depends on it. So there are several distributions,
 //! from mild to heavy tails. A stream has Poisson arrivals whose rate varies with the time of day.
 
-use gristmill_scheduler::catalogue::{Entry, Parameter};
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::station::PerStation;
-use gristmill_scheduler::workload::{Generator, Job};
+use gristmill_scheduler::workload::Job;
+use gristmill_scheduler::workload::overlap::{MAP_DEVIATION, RATIO_DEVIATION};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1, LogNormal};
@@ -48,18 +48,12 @@ impl Sizes {
         Sizes::Google,
     ];
 
-    /// Returns its name, as in `pairs:sizes=uniform`.
+    /// Returns its name in ids.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Sizes::Uniform => "uniform",
-            Sizes::Exponential => "exponential",
-            Sizes::LogNormal => "log-normal",
-            Sizes::StrongPairs => "strong-pairs",
-            Sizes::Ratio => "ratio",
-            Sizes::Balanced => "balanced",
-            Sizes::Google => "google",
-        }
+        const NAMES: [&str; 7] =
+            ["uniform", "exponential", "log-normal", "strong-pairs", "ratio", "balanced", "google"];
+        NAMES[self as usize]
     }
 
     /// Draws this many jobs with this mean map size, in seconds. The same seed gives the same jobs.
@@ -93,13 +87,9 @@ impl Sizes {
                 let map = normal(random, MILD);
                 [map, map * normal(random, MILD)]
             }
-            Sizes::Balanced => {
-                let map = normal(random, gristmill_scheduler::workload::overlap::MAP_DEVIATION);
-                [map, map * normal(random, gristmill_scheduler::workload::overlap::RATIO_DEVIATION).cbrt()]
-            }
-            Sizes::Google => {
-                let map = normal(random, gristmill_scheduler::workload::overlap::MAP_DEVIATION);
-                [map, map * normal(random, gristmill_scheduler::workload::overlap::RATIO_DEVIATION)]
+            Sizes::Balanced | Sizes::Google => {
+                let (map, ratio) = (normal(random, MAP_DEVIATION), normal(random, RATIO_DEVIATION));
+                [map, map * if self == Sizes::Google { ratio } else { ratio.cbrt() }]
             }
         }
     }
@@ -152,99 +142,8 @@ impl Stream {
     }
 }
 
-struct Set {
-    sizes: Sizes,
-    jobs: usize,
-    mean: f64,
-}
-
-impl Generator for Set {
-    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
-        let jobs = self.sizes.draw(self.jobs, self.mean, seed);
-        Box::new(
-            jobs.into_iter()
-                .map(|size| Job { work: PerStation::new(size.map, size.shuffle, 0.0), ..Job::default() }),
-        )
-    }
-}
-
-impl Generator for Stream {
-    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
-        Box::new(self.draw(seed).into_iter())
-    }
-}
-
-const SIZES: Parameter = Parameter {
-    name: "sizes",
-    default: "uniform",
-    meaning: "uniform, exponential, log-normal, strong-pairs, ratio, balanced or google",
-};
-const MEAN: Parameter = Parameter { name: "mean", default: "10", meaning: "mean map time at full use, s" };
-
-/// Maximum number of jobs of a set or stream, which is generated at once.
-const JOBS_MAX: usize = 10_000_000;
-
-/// Catalogue entries of the generators.
-pub(super) const ENTRIES: &[Entry<dyn Generator>] = &[
-    Entry {
-        name: "pairs",
-        aliases: &[],
-        paper: "pairs 6.2, a stand-in",
-        summary: "jobs that are all there at the start",
-        parameters: &[SIZES, Parameter { name: "jobs", default: "200", meaning: "number of jobs" }, MEAN],
-        only_simulated: None,
-        make: |arguments| {
-            let sizes = sizes(arguments.choice("sizes", &Sizes::ALL.map(Sizes::name))?);
-            let jobs = arguments.value("jobs", 200, "a number from 1 to 1e7", is_count)?;
-            let mean = arguments.value("mean", 10.0, "a number of seconds above 0, at most 1e9", is_mean)?;
-            Ok(Box::new(Set { sizes, jobs, mean }))
-        },
-    },
-    Entry {
-        name: "pairs-stream",
-        aliases: &[],
-        paper: "pairs 6.3, a stand-in",
-        summary: "jobs that come in a Poisson stream with a daily swing",
-        parameters: &[
-            SIZES,
-            Parameter { name: "jobs", default: "2000", meaning: "number of jobs" },
-            MEAN,
-            Parameter { name: "load", default: "0.8", meaning: "average load of the map, below 1" },
-            Parameter {
-                name: "swing",
-                default: "0",
-                meaning: "daily swing of the rate about its mean, 0 to 1",
-            },
-        ],
-        only_simulated: None,
-        make: |arguments| {
-            let sizes = sizes(arguments.choice("sizes", &Sizes::ALL.map(Sizes::name))?);
-            let jobs = arguments.value("jobs", 2_000, "a number from 1 to 1e7", is_count)?;
-            let mean = arguments.value("mean", 10.0, "a number of seconds above 0, at most 1e9", is_mean)?;
-            let load =
-                arguments.value("load", 0.8, "above 0 and below 1", |load| 0.0 < load && load < 1.0)?;
-            let swing = arguments
-                .value("swing", 0.0, "a number from 0 to 1", |swing| (0.0..=1.0).contains(&swing))?;
-            Ok(Box::new(Stream { sizes, jobs, mean, load, swing }))
-        },
-    },
-];
-
-fn sizes(place: usize) -> Sizes {
-    Sizes::ALL[place]
-}
-
-fn is_count(jobs: usize) -> bool {
-    (1..=JOBS_MAX).contains(&jobs)
-}
-
-fn is_mean(mean: f64) -> bool {
-    0.0 < mean && mean <= 1e9
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::by_name;
     use super::*;
 
     const COUNT: usize = 40_000;
@@ -290,16 +189,5 @@ mod tests {
         assert!((up - (0.5 + 0.8 / std::f64::consts::PI)).abs() < 0.02, "{up}");
         assert_eq!(jobs, stream.draw(5));
         assert_ne!(jobs, stream.draw(6));
-    }
-
-    #[test]
-    fn generators_are_called_by_name_and_refuse_what_has_no_steady_state() {
-        let jobs: Vec<Job> = by_name("pairs:sizes=google,jobs=30,mean=2").unwrap().jobs(1).collect();
-        assert_eq!(jobs.len(), 30);
-        assert!(jobs.iter().all(|job| job.arrival == 0.0));
-        assert_eq!(by_name("pairs-stream:jobs=12").unwrap().jobs(1).count(), 12);
-        for refused in ["pairs-stream:load=1", "pairs:jobs=0", "pairs:mean=-1", "pairs:sizes=normal"] {
-            assert!(by_name(refused).is_err(), "{refused}");
-        }
     }
 }

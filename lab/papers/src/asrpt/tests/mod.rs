@@ -24,7 +24,6 @@ fn page_shows_every_figure_and_every_claim_can_fail_and_can_hold() {
         "figure-13",
         "theorem-4",
         "section-7-c",
-        "left-open",
     ];
     check_page(&sections, small, &made_up::rules());
 }

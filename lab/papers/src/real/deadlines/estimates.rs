@@ -4,13 +4,10 @@ use super::super::RealContext;
 use super::super::common::blocks;
 use super::twins::twins;
 use super::{WORDS, WORKERS, above, claim, percent_points, pooled};
-use crate::judge::{mean_of, paired};
-use crate::words::holes;
+use crate::prelude::*;
 use crate::workload::deadlines::NAMES;
-use crate::{Block, Claim, Section};
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{JobRun, RunRecord};
-use gristmill_scheduler::workload::Job;
 
 /// Results of each run of an application alone: the mean error of its estimates over the second half of
 /// its maps, and the fraction of its time with a small error.

@@ -1,11 +1,8 @@
 //! The paper's claims about each scheduler, judged by the intervals of means over runs.
 
 use super::{above, below, claim, percent_points};
-use crate::Claim;
-use crate::judge::{log_ratio, mean_of, percent};
-use crate::words::holes;
+use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;
-use gristmill_scheduler::metrics::Interval;
 
 /// Returns the share of the map slots that a job holds while it is present.
 fn part(run: &RunRecord, job: usize) -> f64 {
@@ -48,13 +45,8 @@ pub(crate) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Cla
     }
 }
 
-/// Returns the mean of a number over runs.
-fn mean(runs: &[RunRecord], value: impl Fn(&RunRecord) -> f64) -> Interval {
-    mean_of(&runs.iter().map(value).collect::<Vec<f64>>())
-}
-
 fn joins_get_most(key: &str, runs: &[RunRecord]) -> Claim {
-    let parts = [2, 3].map(|job| mean(runs, |run| part(run, job)));
+    let parts = [2, 3].map(|job| mean_by(runs, |run| part(run, job)));
     let [one, other] = parts.each_ref().map(percent_points);
     claim(key, runs, &parts.map(|part| (part, above(0.5))), holes![one, other])
 }
@@ -74,7 +66,7 @@ fn meets(key: &str, runs: &[RunRecord], job: usize, wanted: bool) -> Claim {
 const FREE: f64 = 0.1;
 
 fn leaves_slots_free(runs: &[RunRecord]) -> Claim {
-    let idle = mean(runs, idle_at_first);
+    let idle = mean_by(runs, idle_at_first);
     claim("min-idle", runs, &[(idle, above(FREE))], holes![idle = percent_points(&idle)])
 }
 

@@ -1,24 +1,20 @@
 //! The deadlines paper on real execution: its four experiments with sleeping twins of its jobs on twenty
-//! workers, and with real WordCount and Join jobs.
+//! workers.
 //!
 //! Not here: the same scenario in the cluster simulator (`crate::deadlines`).
 
 pub(super) mod estimates;
 pub(super) mod goals;
-pub(super) mod real_jobs;
 mod twins;
 
 use super::RealContext;
 use super::common::cluster;
-use crate::judge::{Seen, every};
-use crate::words::{Holes, Words, holes};
+use crate::prelude::*;
 use crate::workload::deadlines::SLOTS;
-use crate::{Claim, Paper};
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::plural::counted;
-use gristmill_scheduler::metrics::Interval;
 use gristmill_worker::protocol::SlotCounts;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
@@ -34,8 +30,7 @@ const WORKERS: u32 = 20;
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     // One second of the paper, in seconds of this run.
     let second = context.scaled(1.0 / 800.0, 1.0 / 200.0, 1.0 / 100.0);
-    let mut sections = twins::sections(context, second)?;
-    sections.push(real_jobs::section(context)?);
+    let sections = twins::sections(context, second)?;
     let holes = holes![nodes = SLOTS, workers = WORKERS, shorter = 1.0 / second];
     Ok(WORDS.paper("deadlines", holes, sections))
 }

@@ -3,13 +3,10 @@
 use super::super::RealContext;
 use super::super::common::{blocks, section};
 use super::{WORDS, WORKERS, estimates, goals, pooled};
-use crate::words::holes;
+use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, Joins, NAMES, SLOTS, WEIGHTS, scenario};
-use crate::{Block, Cell, Section};
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, Contender, JobRun};
-use gristmill_scheduler::station::Station;
-use gristmill_scheduler::workload::Job;
 
 /// Fair sharing by the paper's weights.
 const WEIGHTED: &str = "fair weighted";

@@ -2,10 +2,8 @@
 
 use super::WORDS;
 use super::figure_4::WORKERS;
-use crate::judge::{Seen, every, mean_of, paired, percent};
 use crate::overlap::{Progress, overlapping, traditional};
-use crate::words::holes;
-use crate::{Block, Claim, Series};
+use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::compare::series::makespan;
 
@@ -56,7 +54,7 @@ impl<'a> Measured<'a> {
     }
 
     pub(super) fn charts(&self) -> Vec<Block> {
-        vec![self.work_left(0, "figure-4-map"), self.work_left(1, "figure-4-shuffle"), self.shuffle_by_job()]
+        vec![self.work_left(0, "figure-4-map"), self.work_left(1, "figure-4-shuffle")]
     }
 
     fn work_left(&self, station: usize, key: &str) -> Block {
@@ -76,18 +74,6 @@ impl<'a> Measured<'a> {
         let traditional = series("traditional tandem queue", &|time| model(&self.traditional, time));
         let series = vec![series("measured", &real), overlapping.as_reference(), traditional.as_reference()];
         WORDS.chart(key, holes![], series)
-    }
-
-    fn shuffle_by_job(&self) -> Block {
-        let end = makespan(self.run);
-        let series = (0..self.sizes.len()).flat_map(|job| {
-            let name = format!("J'{}", job + 1);
-            let measured = times(end).map(|time| (time, self.shuffled(job, time))).collect();
-            let modelled = times(end).map(|time| (time, self.overlapping.at(time, job)[1])).collect();
-            let model = Series::new(format!("{name}, model"), modelled).as_reference();
-            [Series::new(name, measured), model]
-        });
-        WORDS.chart("figure-4-jobs", holes![], series.collect())
     }
 
     /// Returns the mean distance between measured and modelled shuffle work over time, as a share of all
@@ -148,13 +134,13 @@ fn ends_as_predicted(runs: &[Beside]) -> Claim {
     let sizes = |model: usize| off(model).into_iter().map(f64::abs).collect::<Vec<f64>>();
     let (distance, closer) = (mean_of(&off(0)), paired(&sizes(1), &sizes(0)));
     let (near, nearer) = (Seen::alike(&distance, TOLD), Seen::above(&closer, 0.0));
-    let mean = |value: &dyn Fn(&Beside) -> f64| mean_of(&runs.iter().map(value).collect::<Vec<f64>>()).mean;
+    let mean = |value: fn(&Beside) -> f64| mean_by(runs, value).mean;
     let holes = holes![
         runs = runs.len(),
-        end = mean(&|run| run.end),
-        overlapping = mean(&|run| run.predicted[0]),
+        end = mean(|run| run.end),
+        overlapping = mean(|run| run.predicted[0]),
         off = percent(&distance),
-        traditional = mean(&|run| run.predicted[1]),
+        traditional = mean(|run| run.predicted[1]),
         far_off = percent(&mean_of(&off(1))),
         limit = 100.0 * TOLD,
         near = near.word(),

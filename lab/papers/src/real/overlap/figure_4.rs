@@ -6,8 +6,7 @@ use super::super::common::{
 };
 use super::WORDS;
 use super::beside_models::{Beside, Measured, claims};
-use crate::Section;
-use crate::words::holes;
+use crate::prelude::*;
 use gristmill_lab::compare::workload::{Arrivals, Kind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;

@@ -9,13 +9,10 @@ mod figure_4;
 use super::RealContext;
 use super::common::{blocks, networked, section, two_stations};
 use super::judging::{claim, flow};
-use crate::words::{Words, holes};
+use crate::prelude::*;
 use crate::workload::pairs::{Sizes, Stream};
-use crate::{Claim, Paper, Section};
 use gristmill_lab::compare::Comparison;
 use gristmill_runtime::cluster::ClusterConfig;
-use gristmill_scheduler::station::Station;
-use gristmill_scheduler::workload::Job;
 use std::num::NonZeroU64;
 
 pub(super) static WORDS: Words = Words::new(include_str!("../overlap.toml"));

@@ -7,8 +7,7 @@ pub(super) mod sojourn;
 
 use super::RealContext;
 use super::common::{cluster, data_set, section as section_of, workload as workload_of};
-use crate::words::{Words, holes};
-use crate::{Paper, Section};
+use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind};
 use gristmill_lab::compare::{Contender, Workload};
@@ -89,7 +88,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
         seed = context.first_seed,
         repetitions,
     ];
-    let blocks = vec![sojourn::table(application, &comparison), sojourn::by_worker(application, &comparison)];
+    let blocks = vec![sojourn::table(application, &comparison)];
     let claims = sojourn::claims(&comparison);
     Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
 }

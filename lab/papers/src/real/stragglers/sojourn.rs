@@ -2,12 +2,10 @@
 
 use super::super::judging::claim;
 use super::{Application, WORDS};
-use crate::judge::{Seen, every, mean_of, paired, percent};
-use crate::words::holes;
-use crate::{Block, Cell, Claim, Series};
+use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, RunRecord};
-use gristmill_scheduler::metrics::{Interval, Metric};
+use gristmill_scheduler::metrics::Metric;
 use std::collections::BTreeMap;
 
 /// Returns the mean seconds from a job's first launch until its last map is done.
@@ -91,18 +89,6 @@ pub(super) fn table(application: &Application, comparison: &Comparison) -> Block
     });
     let holes = holes![name = application.name, title = application.title];
     WORDS.table("mst-{name}", holes, rows.collect())
-}
-
-pub(super) fn by_worker(application: &Application, comparison: &Comparison) -> Block {
-    let workers = speeds(comparison);
-    let names = workers.iter().map(|(rank, speed)| format!("{rank} ({speed})"));
-    let series = comparison.contenders.iter().map(|contender| {
-        let sojourns = map_sojourn(&comparison.runs_of(contender));
-        let at = |(place, (rank, _)): (usize, &(u32, f64))| Some((place as f64, *sojourns.get(rank)?));
-        Series::new(&*contender.name, workers.iter().enumerate().filter_map(at).collect())
-    });
-    let series = series.filter(|series| !series.points.is_empty()).collect();
-    WORDS.chart_by_name("mst-by-worker-{name}", holes![name = application.name], names, series)
 }
 
 /// Judges the ratio of the slow workers' time to that of the fast ones, in each repetition. The fair

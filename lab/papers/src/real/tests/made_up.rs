@@ -1,6 +1,6 @@
 //! Made-up results that refute and that support claims about real runs.
 
-use super::super::deadlines::{estimates, goals as deadlines, real_jobs};
+use super::super::deadlines::{estimates, goals as deadlines};
 use super::super::overlap::{beside_models, of_policies};
 use super::super::stragglers::sojourn;
 use super::super::{asrpt, pairs};
@@ -229,16 +229,6 @@ fn of_goals() -> Rules {
     rules
 }
 
-fn of_real_jobs() -> Rules {
-    let claims = |max: f64, fair: f64| {
-        let late = |name: &str, late: f64| four(name, [10.0 + late; 4], [1.0; 2], 1.0);
-        let runs =
-            [late("min", 1.0), late("max", max), late("fair", fair)].into_iter().flat_map(twice).collect();
-        vec![real_jobs::max_is_less_late(&comparison(runs))]
-    };
-    Rules { refuted: claims(2.0, 1.0), borne_out: claims(1.0, 2.0) }
-}
-
 /// Returns a job whose maps end at one time on the fast worker, and later by `slow` on the slow one.
 fn split(name: &str, length: f64, slow: f64) -> Vec<RunRecord> {
     let one = |repetition: u32, factor: f64| {
@@ -271,7 +261,7 @@ fn of_stragglers() -> Rules {
 }
 
 pub(crate) fn rules() -> Vec<Rules> {
-    let mut rules = vec![of_estimates(), of_goals(), of_real_jobs(), of_stragglers()];
+    let mut rules = vec![of_estimates(), of_goals(), of_stragglers()];
     rules.extend(of_asrpt());
     rules.extend(of_overlap());
     rules.extend(of_pairs());

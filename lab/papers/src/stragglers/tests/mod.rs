@@ -1,11 +1,11 @@
-//! The page of a quick run has every figure, the reference's numbers, and claims that can fail and can hold.
+//! The page of a quick run has every figure, and claims that can fail and can hold.
 
 pub(crate) mod made_up;
 
 use super::*;
+use crate::Scale;
 use crate::tests::refuted::{check, check_listed};
 use crate::tests::whole::check_whole;
-use crate::{Block, Scale, Verdict};
 
 #[test]
 fn every_claim_of_the_thesis_can_fail_and_can_hold() {
@@ -13,7 +13,7 @@ fn every_claim_of_the_thesis_can_fail_and_can_hold() {
 }
 
 #[test]
-fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
+fn a_quick_run_gives_every_figure() {
     let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
     let paper = run(&context).unwrap();
     let ids: Vec<&str> = paper.sections.iter().map(|section| section.id.as_str()).collect();
@@ -27,13 +27,4 @@ fn a_quick_run_gives_every_figure_and_agrees_with_the_reference() {
     }
     check_whole(&paper);
     check_listed(&paper, &made_up::rules());
-    // Comparisons with an exact reference agree, except where the last digits of the reference are wrong.
-    let mut differ = Vec::new();
-    for block in paper.sections.iter().flat_map(|section| &section.blocks) {
-        let Block::Comparison(rows) = block else { continue };
-        let exact = rows.iter().filter(|row| row.half_width.is_none() && row.reference.is_some());
-        let exact = exact.filter(|row| row.verdict != Verdict::Holds);
-        differ.extend(exact.map(|row| row.what.as_str()));
-    }
-    assert_eq!(differ, ["lambda 2, 10 workers, MST in s", "lambda 2, 20 workers, MST in s"]);
 }

@@ -1,7 +1,7 @@
 //! Kind `deadline-plan`: evaluation of jobs by the min- and the max-scheduler at one instant, and their grants of the
 //! free slots.
 
-use crate::verify::{Checker, Input};
+use super::{field, within};
 use gristmill_scheduler::plan::{Floor, Line, Plan, Reason, Share};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::policy::deadlines::{DeadlineState, Deadlines, Excess, Standing};
@@ -10,44 +10,34 @@ use gristmill_scheduler::units::{Span, Time};
 use gristmill_scheduler::view::{Change, Handle, Row, Station, View};
 use serde_json::{Map, Value, json};
 
-/// Maximum jobs of a case.
-const JOBS_MAX: u64 = 10_000;
-/// Maximum tasks of a case, and maximum free slots.
-pub(super) const TASKS_MAX: u64 = 1_000_000;
 /// Latest time, in seconds: a century.
 pub(super) const SECONDS_MAX: f64 = 3.2e9;
 
-/// Computes and compares.
-pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let case = PlanCase::read(input)?;
+/// Computes the evaluations and the grants of both schedulers.
+pub(super) fn compute(input: &Value, _: &Map<String, Value>) -> Result<Value, String> {
+    let case = PlanCase::new(input)?;
     let (idle, standings) = case.plan(Excess::Idle);
     let (given, _) = case.plan(Excess::Given);
-    let mut states = Map::new();
-    let mut means = Map::new();
-    let mut required = Map::new();
-    for standing in &standings {
-        let key = standing.job.0.to_string();
-        let state = match standing.state {
-            DeadlineState::Undead => "UNDEAD",
-            DeadlineState::NoData => "NODATA",
-            DeadlineState::Adjust => "ADJUST",
-        };
-        states.insert(key.clone(), state.into());
-        means.insert(key.clone(), standing.mean.map_or(Value::Null, Value::from));
-        if let Some(slots) = standing.required {
-            required.insert(key, slots.into());
-        }
-    }
     let by_job = |slots: &[u32]| -> Map<String, Value> {
         slots.iter().enumerate().map(|(job, &slots)| (job.to_string(), slots.into())).collect()
     };
+    let of_each = |value: &dyn Fn(&Standing) -> Option<Value>| -> Map<String, Value> {
+        standings.iter().filter_map(|one| Some((one.job.0.to_string(), value(one)?))).collect()
+    };
+    let state = |standing: &Standing| match standing.state {
+        DeadlineState::Undead => "UNDEAD",
+        DeadlineState::NoData => "NODATA",
+        DeadlineState::Adjust => "ADJUST",
+    };
     let priority: Vec<u32> = standings.iter().map(|standing| standing.job.0).collect();
-    let computed = json!({
-        "state": states, "mu": means, "s_req": required, "priority": priority,
-        "min": by_job(&idle), "max": by_job(&given),
-    });
-    checker.value("", expect, &computed);
-    Ok(())
+    Ok(json!({
+        "state": of_each(&|one| Some(state(one).into())),
+        "mu": of_each(&|one| Some(one.mean.into())),
+        "s_req": of_each(&|one| one.required.map(Value::from)),
+        "priority": priority,
+        "min": by_job(&idle),
+        "max": by_job(&given),
+    }))
 }
 
 struct PlanCase {
@@ -58,25 +48,23 @@ struct PlanCase {
 }
 
 impl PlanCase {
-    fn read(input: &Input<'_>) -> Result<Self, String> {
-        let now = input.field("now")?.number_in(0.0, SECONDS_MAX)?;
-        let free = input.field("free_slots")?.whole(0, TASKS_MAX)? as u32;
-        let mut case = PlanCase { now: time(now), free, rows: Vec::new(), runs: Vec::new() };
-        for job in input.field("jobs")?.items(JOBS_MAX)? {
-            case.read_job(now, &job)?;
+    fn new(input: &Value) -> Result<Self, String> {
+        let (now, free) = (field(input, "now")?, field(input, "free_slots")?);
+        let mut case = PlanCase { now: time("now", now)?, free, rows: Vec::new(), runs: Vec::new() };
+        for job in field::<Vec<Value>>(input, "jobs")? {
+            case.add_job(now, &job)?;
         }
         Ok(case)
     }
 
-    fn read_job(&mut self, now: f64, job: &Input<'_>) -> Result<(), String> {
-        let done = job.field("done")?.numbers_in(TASKS_MAX, 0.0, SECONDS_MAX)?;
-        // No task started before time 0.
-        let running = job.field("running_elapsed")?.numbers_in(TASKS_MAX, 0.0, now)?;
-        let pending = job.field("pending")?.whole(0, TASKS_MAX)? as u32;
+    fn add_job(&mut self, now: f64, job: &Value) -> Result<(), String> {
+        let (done, running): (Vec<f64>, Vec<f64>) = (field(job, "done")?, field(job, "running_elapsed")?);
+        let pending: u32 = field(job, "pending")?;
+        let seconds = done.iter().map(|&done| within("done", done, [0.0, SECONDS_MAX]));
         self.rows.push(Row {
             seq: self.rows.len() as u64,
-            arrival: time(job.field("submit")?.number_in(0.0, SECONDS_MAX)?),
-            deadline: Some(time(job.field("goal")?.number_in(0.0, SECONDS_MAX)?)),
+            arrival: time("submit", field(job, "submit")?)?,
+            deadline: Some(time("goal", field(job, "goal")?)?),
             weight: 1.0,
             live: true,
             // One more than the pending maps, so that jobs without pending maps are evaluated too.
@@ -84,10 +72,14 @@ impl PlanCase {
             held: PerStation::new(running.len() as f64, 0.0, 0.0),
             pend: PerStation::new(pending, 0, 0),
             done: done.len() as u32,
-            done_time: done.iter().sum(),
+            done_time: seconds.sum::<Result<f64, String>>()?,
             ..Row::default()
         });
-        self.runs.push(running.iter().map(|&elapsed| time(now - elapsed)).collect());
+        // No task started before time 0.
+        let started = running
+            .iter()
+            .map(|&elapsed| time("running_elapsed", now - within("running_elapsed", elapsed, [0.0, now])?));
+        self.runs.push(started.collect::<Result<_, String>>()?);
         Ok(())
     }
 
@@ -114,8 +106,8 @@ impl PlanCase {
     }
 }
 
-fn time(seconds: f64) -> Time {
-    Time((seconds * 1e9).round() as u64)
+fn time(name: &str, seconds: f64) -> Result<Time, String> {
+    Ok(Time((within(name, seconds, [0.0, SECONDS_MAX])? * 1e9).round() as u64))
 }
 
 /// Map slots as plain counts.

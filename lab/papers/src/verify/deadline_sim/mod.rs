@@ -5,8 +5,9 @@
 //! The policies are those of the live master. `expect.finish` names the policies: `fifo`, `fair`, `fair_w1_1.4`
 //! (weights of the jobs in their order), `min`, `max`.
 
-use super::deadline_plan::{SECONDS_MAX, TASKS_MAX};
-use crate::verify::{Checker, Input};
+use super::compare::list;
+use super::deadline_plan::SECONDS_MAX;
+use super::{field, within};
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ledger::AheadConfig;
@@ -17,23 +18,17 @@ use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::Span;
 use gristmill_scheduler::workload::Job;
 use serde_json::{Map, Value, json};
+use std::num::NonZeroU32;
 
-/// Maximum jobs of a case.
-const JOBS_MAX: u64 = 1_000;
 /// Maximum ticks of a case: the latest deadline divided by the tick.
 const TICKS_MAX: f64 = 1e6;
 
-/// Computes and compares.
-pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let case = SimCase::read(input)?;
-    let expected =
-        expect.get("finish").map(|finish| finish.as_object().ok_or("`expect.finish` is not an object"));
-    let mut finish = Map::new();
-    for scheduler in expected.transpose()?.into_iter().flat_map(Map::keys) {
-        finish.insert(scheduler.clone(), case.finish(scheduler)?.into());
-    }
-    checker.value("", expect, &json!({ "finish": finish }));
-    Ok(())
+/// Computes the ends under the expected schedulers.
+pub(super) fn compute(input: &Value, expect: &Map<String, Value>) -> Result<Value, String> {
+    let case = SimCase::new(input)?;
+    let schedulers = expect.get("finish").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let finish = schedulers.map(|name| Ok((name.clone(), list(case.finish(name)?))));
+    Ok(json!({ "finish": finish.collect::<Result<Map<_, _>, String>>()? }))
 }
 
 struct SimCase {
@@ -43,20 +38,14 @@ struct SimCase {
 }
 
 impl SimCase {
-    fn read(input: &Input<'_>) -> Result<Self, String> {
-        let slots = input.field("slots")?.whole(1, TASKS_MAX)? as u32;
-        let tick = input.optional("tick").map_or(Ok(1.0), |tick| tick.number_in(0.0, SECONDS_MAX))?;
-        let jobs = input.field("jobs")?.items(JOBS_MAX)?;
-        let jobs = jobs.iter().map(read_job).collect::<Result<Vec<Job>, String>>()?;
-        let tasks: usize = jobs.iter().map(|job| job.maps.len() + job.reduces.len()).sum();
-        if TASKS_MAX < tasks as u64 {
-            return Err(format!("`jobs` has {tasks} tasks, more than {TASKS_MAX}"));
-        }
+    fn new(input: &Value) -> Result<Self, String> {
+        let slots = field::<NonZeroU32>(input, "slots")?.get();
+        let tick = field::<Option<f64>>(input, "tick")?.unwrap_or(1.0);
+        let tick = within("tick", tick, [1e-3, SECONDS_MAX])?;
+        let jobs = field::<Vec<Value>>(input, "jobs")?.iter().map(job_of).collect::<Result<Vec<Job>, _>>()?;
         let last = jobs.iter().filter_map(|job| job.deadline).fold(0.0, f64::max);
-        if tick * TICKS_MAX < last || tick < 1e-3 {
-            return Err(format!(
-                "`tick` of {tick} s is below a thousandth of a second or a millionth of {last} s"
-            ));
+        if tick * TICKS_MAX < last {
+            return Err(format!("`tick` of {tick} s is below a millionth of {last} s"));
         }
         Ok(Self { slots, tick: Span((tick * 1e9).round() as u64), jobs })
     }
@@ -101,18 +90,14 @@ impl SimCase {
     }
 }
 
-fn read_job(job: &Input<'_>) -> Result<Job, String> {
-    let [maps, reduces] =
-        ["maps", "reduces"].map(|field| job.field(field)?.numbers_in(TASKS_MAX, 0.0, SECONDS_MAX));
-    let (maps, reduces) = (maps?, reduces?);
-    Ok(Job {
-        arrival: job.field("submit")?.number_in(0.0, SECONDS_MAX)?,
-        work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
-        maps,
-        reduces,
-        deadline: Some(job.field("goal")?.number_in(0.0, SECONDS_MAX)?),
-        ..Job::default()
-    })
+fn job_of(job: &Value) -> Result<Job, String> {
+    let (maps, reduces): (Vec<f64>, Vec<f64>) = (field(job, "maps")?, field(job, "reduces")?);
+    let (arrival, goal) = (field(job, "submit")?, field(job, "goal")?);
+    for &seconds in maps.iter().chain(&reduces).chain([&arrival, &goal]) {
+        within("jobs", seconds, [0.0, SECONDS_MAX])?;
+    }
+    let work = PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum());
+    Ok(Job { arrival, work, maps, reduces, deadline: Some(goal), ..Job::default() })
 }
 
 /// Parses `1_1.4_122`, one weight for each job.

@@ -4,98 +4,97 @@
 //! policy or for the single policy: `completion` by job, `total` of the response times, `makespan`, `segments` with the
 //! rates by job, `total_shuffle_rate`; and `lower_bound` with its `cycles`.
 
-use super::compare::json_of;
-use super::{Checker, Input};
+use super::compare::{json_of, list};
+use super::field;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
 use gristmill_scheduler::sim::fluid::lower_bound::LowerBound;
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::Job;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-
-/// Maximum jobs of a case: the cost of sharing policies is quadratic.
-const JOBS_MAX: u64 = 5_000;
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 /// Fields that exist for each policy.
 const BY_POLICY: [&str; 5] = ["completion", "total", "makespan", "segments", "total_shuffle_rate"];
 
-/// Maps the name of a policy in cases to its catalogue call.
-fn call_of(name: &str, k: u64) -> Option<String> {
-    Some(match name {
-        "FCFS" => "fcfs".to_owned(),
-        "PS" => "ps".to_owned(),
-        "kLPS" => format!("k-lps:k={k}"),
-        "FCFS_PS" => "map-fifo-shuffle-ps".to_owned(),
-        "MaxSRPT" => "max-srpt".to_owned(),
-        "MaxSRPT_head" => "max-srpt:shuffle=head".to_owned(),
-        "SplitSRPT" => "split-srpt:idle=lost".to_owned(),
-        "SplitSRPT_wc" => "split-srpt".to_owned(),
-        "SplitSRPT_we" => "split-srpt:idle=empty".to_owned(),
-        "Makespan" => "makespan".to_owned(),
-        _ => return None,
-    })
+/// Names of policies in cases, and their catalogue calls.
+const POLICIES: [(&str, &str); 10] = [
+    ("FCFS", "fcfs"),
+    ("PS", "ps"),
+    ("kLPS", "k-lps:k="),
+    ("FCFS_PS", "map-fifo-shuffle-ps"),
+    ("MaxSRPT", "max-srpt"),
+    ("MaxSRPT_head", "max-srpt:shuffle=head"),
+    ("SplitSRPT", "split-srpt:idle=lost"),
+    ("SplitSRPT_wc", "split-srpt"),
+    ("SplitSRPT_we", "split-srpt:idle=empty"),
+    ("Makespan", "makespan"),
+];
+
+/// Number, or fraction such as `"5/2"`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "Value")]
+struct Number(f64);
+
+impl TryFrom<Value> for Number {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let parsed = |text: &str| text.trim().parse::<f64>().ok();
+        let number = match value.as_str().and_then(|text| text.split_once('/')) {
+            Some((above, below)) => parsed(above).zip(parsed(below)).map(|(above, below)| above / below),
+            None => value.as_f64(),
+        };
+        number.map(Self).ok_or_else(|| format!("{value} is not a number"))
+    }
 }
 
 /// Jobs in the order of their arrival, with their indexes in the case.
 struct Instance {
     jobs: Vec<Job>,
     places: Vec<usize>,
-    k: u64,
+    k: u32,
 }
 
-pub(super) fn check(input: &Input<'_>, expect: &Value, checker: &mut Checker) -> Result<(), String> {
-    let instance = Instance::read(input)?;
-    let fields = expect.as_object().ok_or("`expect` is not an object")?;
+pub(super) fn compute(input: &Value, expect: &Map<String, Value>) -> Result<Value, String> {
+    let instance = Instance::new(input)?;
     let mut computed = Map::new();
-    if fields.contains_key("lower_bound") || fields.contains_key("cycles") {
+    if expect.contains_key("lower_bound") || expect.contains_key("cycles") {
         let (total, cycles) = instance.lower_bound()?;
         computed.insert("lower_bound".to_owned(), json_of(total));
-        computed.insert("cycles".to_owned(), cycles.into_iter().map(json_of).collect());
+        computed.insert("cycles".to_owned(), list(cycles));
     }
-    if let Some(name) = input.optional("policy") {
-        computed.extend(instance.run(name.text()?)?);
-    } else {
-        for name in names(fields)? {
-            for (field, value) in instance.run(&name)? {
-                let by_policy = computed.entry(field).or_insert_with(|| json!({}));
-                by_policy[&name] = value;
-            }
+    if let Some(name) = field::<Option<String>>(input, "policy")? {
+        computed.extend(instance.run(&name)?);
+        return Ok(computed.into());
+    }
+    let fields = BY_POLICY.iter().filter_map(|field| expect.get(*field)?.as_object());
+    for name in fields.flat_map(Map::keys).collect::<BTreeSet<_>>() {
+        for (field, value) in instance.run(name)? {
+            let by_policy = computed.entry(field).or_insert_with(|| json!({}));
+            by_policy[name] = value;
         }
     }
-    checker.value("", expect, &Value::Object(computed));
-    Ok(())
-}
-
-/// Returns the policies with expected values.
-fn names(fields: &Map<String, Value>) -> Result<Vec<String>, String> {
-    let mut names = Vec::new();
-    for field in BY_POLICY {
-        let Some(expected) = fields.get(field) else { continue };
-        let expected =
-            expected.as_object().ok_or_else(|| format!("`expect.{field}` is not an object by policy"))?;
-        for name in expected.keys() {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
-    }
-    Ok(names)
+    Ok(computed.into())
 }
 
 impl Instance {
-    fn read(input: &Input<'_>) -> Result<Self, String> {
-        let mut read: Vec<(usize, Job)> = Vec::new();
-        for (index, job) in input.field("jobs")?.items(JOBS_MAX)?.iter().enumerate() {
-            let [arrival, map, shuffle] = job.exactly()?.map(|number: Input<'_>| number.number());
-            let work = PerStation::new(map?, shuffle?, 0.0);
-            read.push((index, Job { arrival: arrival?, work, ..Job::default() }));
+    fn new(input: &Value) -> Result<Self, String> {
+        let jobs: Vec<[Number; 3]> = field(input, "jobs")?;
+        let k = field::<Option<NonZeroU32>>(input, "k")?.map_or(100, NonZeroU32::get);
+        if jobs.is_empty() {
+            return Err("`jobs` has no job".to_owned());
         }
-        if read.is_empty() {
-            return Err("`input.jobs` has no job".to_owned());
-        }
+        let job = |&[arrival, map, shuffle]: &[Number; 3]| Job {
+            arrival: arrival.0,
+            work: PerStation::new(map.0, shuffle.0, 0.0),
+            ..Job::default()
+        };
+        let mut read: Vec<(usize, Job)> = jobs.iter().map(job).enumerate().collect();
         read.sort_by(|(_, one), (_, other)| one.arrival.total_cmp(&other.arrival));
         let (places, jobs) = read.into_iter().unzip();
-        let k = input.optional("k").map_or(Ok(100), |k| k.whole(1, u64::from(u32::MAX)))?;
         Ok(Self { jobs, places, k })
     }
 
@@ -113,8 +112,9 @@ impl Instance {
 
     /// Returns all values that can be expected of a policy.
     fn run(&self, name: &str) -> Result<Map<String, Value>, String> {
-        let call =
-            call_of(name, self.k).ok_or_else(|| format!("there is no policy `{name}` in this model"))?;
+        let known = POLICIES.iter().find(|(known, _)| *known == name);
+        let (_, call) = known.ok_or_else(|| format!("there is no policy `{name}` in this model"))?;
+        let call = if call.ends_with('=') { format!("{call}{}", self.k) } else { (*call).to_owned() };
         let mut policy = policy::by_name(&call).map_err(|error| error.to_string())?;
         let mut completions = vec![f64::NAN; self.jobs.len()];
         let (mut total, mut makespan) = (0.0, 0.0_f64);
@@ -140,26 +140,17 @@ impl Instance {
             },
         );
         summary.map_err(|error| format!("policy `{name}`: {error}"))?;
-        let completions: Vec<Value> = completions.into_iter().map(json_of).collect();
-        let fields = [
-            ("completion", completions.into()),
-            ("total", json_of(total)),
-            ("makespan", json_of(makespan)),
-            ("segments", segments.into()),
-            ("total_shuffle_rate", json!(shuffle_rates)),
-        ];
-        Ok(fields.map(|(field, value)| (field.to_owned(), value)).into_iter().collect())
+        let fields =
+            [list(completions), json_of(total), json_of(makespan), segments.into(), json!(shuffle_rates)];
+        Ok(BY_POLICY.map(str::to_owned).into_iter().zip(fields).collect())
     }
 
     fn segment(&self, piece: &fluid::RateInterval<'_>) -> Value {
-        let station = |station: usize| {
-            let mut rates = Map::new();
-            for &(seq, job) in piece.rates {
-                if 0.0 < job[station] {
-                    rates.insert(self.places[seq as usize].to_string(), json_of(job[station]));
-                }
-            }
-            rates
+        let station = |station: usize| -> Map<String, Value> {
+            let served = piece.rates.iter().filter(|(_, rates)| 0.0 < rates[station]);
+            served
+                .map(|&(seq, rates)| (self.places[seq as usize].to_string(), json_of(rates[station])))
+                .collect()
         };
         json!({ "t0": piece.from, "t1": piece.to, "map": station(0), "shuffle": station(1) })
     }
