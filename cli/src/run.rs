@@ -67,12 +67,6 @@ pub fn submit_command(registry: &Registry) -> Command {
             .action(clap::ArgAction::SetTrue)
             .help("Come back at once; the master must see the input and the output directory"),
     );
-    let command = command.arg(
-        clap::Arg::new("ship").long("ship").global(true).action(clap::ArgAction::SetTrue).help(
-            "Send this program along, which need not be the cluster's: the job is run by processes of it (the master \
-             must --allow-ship)",
-        ),
-    );
     with_jobs(command, registry)
 }
 
@@ -192,7 +186,6 @@ pub fn submit(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> a
     core.set_interrupted(interrupted);
     core.set_said(crate::terminal::stderr_line);
     core.set_permissions(listen.permissions(&master.plaintext));
-    core.set_ships(typed.get_flag("ship"));
     let mut client = Client::within(runtime.clone(), core);
     let result = submit_with(&mut client, (settings, name, typed), work, &job);
     leave_threads(&runtime, &ended);

@@ -86,7 +86,7 @@ struct QuotaFlags {
     /// Maximum slots at once, whatever the policy
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
-    /// Maximum bytes of live jobs: map outputs, parts being built, shipped programs
+    /// Maximum bytes of live jobs: map outputs and parts being built
     #[arg(long, value_name = "SIZE")]
     disk: Option<String>,
     /// Remove the limits

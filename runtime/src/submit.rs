@@ -351,7 +351,6 @@ pub(crate) fn plan(
     let submission = Submission {
         schema: SCHEMA,
         build: gristmill_worker::build_id(),
-        program: None,
         owner: None,
         name: job.name().to_owned(),
         parameters: job.parameters().map_err(refuse)?,

@@ -194,7 +194,6 @@ fn start_master(
         recovery: None,
         register: None,
         archive: None,
-        programs: None,
     })
     .map_err(failed("master"))?;
     let runtime = runtime().map_err(failed("master"))?;
@@ -231,7 +230,6 @@ fn start_worker(
         leave_max: LEAVE_MAX,
         fetch: FetchLimits::default(),
         capture: None,
-        runners: None,
     };
     let (runtime, jobs) = (runtime().map_err(failed("worker"))?, Arc::new(registry.clone()));
     let running = move || {

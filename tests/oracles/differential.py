@@ -57,7 +57,6 @@ LEFT_OUT = {
     "--recursive": "inputs are drawn without folders in folders",
     "--output-format": "the tests of tables of the program compare what is written as Parquet and Arrow",
     "--read-columns": "inputs are drawn as text alone",
-    "--ship": "the cluster's own program would only be sent to itself; the tests of the program ship others",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
 }
 

@@ -134,6 +134,12 @@ pub(crate) fn resident_peak_bytes() -> u64 {
     status_bytes(&["VmHWM:"])
 }
 
+/// Returns the CPU time of this thread, nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Assumed memory if the system does not report it.
 const MEMORY_BYTES_UNKNOWN: u64 = 2 << 30;
 

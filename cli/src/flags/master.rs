@@ -4,9 +4,6 @@ use crate::settings::Settings;
 use crate::trusted::{self, Closed, TrustError};
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::master::ProgramLimits;
-use gristmill_runtime::size::parse_bytes;
-use gristmill_scheduler::units::Bytes;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -111,35 +108,6 @@ fn named_join(error: TrustError, typed: &Path) -> anyhow::Error {
             usage(format!("could not read the join line in {} ({source}); name another file", path.display()))
         }
         untrusted => untrusted.into(),
-    }
-}
-
-/// Flags for jobs with their own programs.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Shipped programs")]
-pub struct ShipFlags {
-    /// Accept jobs with their own programs: users who may submit can then run any code on the workers
-    #[arg(long)]
-    allow_ship: bool,
-    /// Programs that are kept; the least recently used go first, those of live jobs never [default: 64]
-    #[arg(long, value_name = "N", requires = "allow_ship", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
-    shipped_programs: Option<u32>,
-    /// Total bytes of these programs [default: 4GiB]
-    #[arg(long, value_name = "SIZE", requires = "allow_ship", hide_short_help = true)]
-    shipped_bytes: Option<String>,
-}
-
-impl ShipFlags {
-    /// Limits of programs; `None` if they are not accepted.
-    ///
-    /// # Errors
-    /// An invalid size.
-    pub fn limits(&self) -> anyhow::Result<Option<ProgramLimits>> {
-        let named = self.shipped_bytes.as_deref().map(parse_bytes).transpose();
-        let bytes_max = named.map_err(|error| usage(format!("--shipped-bytes: {error}")))?;
-        let bytes_max = bytes_max.map_or(ProgramLimits::USUAL.bytes_max, Bytes);
-        let count_max = self.shipped_programs.unwrap_or(ProgramLimits::USUAL.count_max);
-        Ok(self.allow_ship.then_some(ProgramLimits { count_max, bytes_max }))
     }
 }
 

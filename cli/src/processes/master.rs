@@ -2,7 +2,7 @@
 
 use super::{Stoppable, addresses, log_to, tell};
 use crate::child;
-use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, ShipFlags, pools};
+use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, pools};
 use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
 use crate::state::StateFolder;
@@ -29,9 +29,6 @@ const REGISTER_FILE: &str = "jobs";
 /// Directory in the state directory with ended jobs.
 const ENDED_JOBS_FOLDER: &str = "ended-jobs";
 
-/// Directory in the state directory with shipped programs.
-const PROGRAMS_FOLDER: &str = "programs";
-
 /// File in the state directory from which a master recovers after the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
 
@@ -56,8 +53,6 @@ pub struct MasterCommand {
     /// Accept jobs of Hadoop Streaming: users who may submit can then run any command on the workers
     #[arg(long)]
     pub allow_commands: bool,
-    #[command(flatten)]
-    ship: ShipFlags,
     #[command(flatten)]
     permissions: ListenFlags,
     #[command(flatten)]
@@ -99,7 +94,6 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         recovery: Some(state.join(RECOVERY_FILE)),
         register: Some(state.join(REGISTER_FILE)),
         archive: Some(state.join(ENDED_JOBS_FOLDER)),
-        programs: flags.ship.limits()?.map(|limits| (state.join(PROGRAMS_FOLDER), limits)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
     // The secret is kept, so that workers can reconnect; the address is kept only if a next master is
@@ -136,7 +130,6 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
         recovery: None,
         register: None,
         archive: None,
-        programs: None,
     })?;
     stdout_line(&serde_json::to_string(&MasterReady { port })?)?;
     io::stdout().flush()?;

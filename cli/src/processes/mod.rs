@@ -4,7 +4,6 @@
 
 mod addresses;
 mod master;
-mod runner;
 mod worker;
 
 pub use master::{MasterCommand, master};
@@ -28,7 +27,6 @@ pub fn child(role: ChildRole, registry: Registry) -> anyhow::Result<u8> {
     match role {
         ChildRole::Master => master::master_process(registry),
         ChildRole::Worker => worker::worker_process(registry),
-        ChildRole::Runner => runner::runner(registry),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::switches::FirstSignal;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::cluster::{ChildConfig, ShippedPrograms, WorkerChild, leave_folders};
+use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_folders};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::work_token_of;
 use gristmill_runtime::registry::Registry;
@@ -150,7 +150,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
     // The parent knows by the code, and by the attempt that user code leaves behind where it exits.
-    slots::install_panic_hook(exit::worker::BROKEN, |_| {});
+    slots::install_panic_hook(exit::worker::BROKEN);
     // Without it a crash cannot be attributed if several attempts run.
     if let Err(error) = crash::install(first) {
         tracing::warn!(%error, "crashes of this process cannot be traced to an attempt");
@@ -203,7 +203,6 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         master_silence_max: fault::span("worker.master_silence", MASTER_SILENCE_MAX),
         fetch: FetchLimits::default(),
         capture: None,
-        runners: Some(Arc::new(ShippedPrograms)),
     })
 }
 

@@ -1,13 +1,11 @@
 //! Holders of tokens who exceed their rights: they ask for secrets of the cluster, or for jobs and uploads of
 //! other users.
 
+use crate::support::Sandbox;
 use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing, await_join_line};
-use crate::support::{Sandbox, until};
 use serde_json::Value;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 
 /// Returns the join file of a new token.
 fn token(sandbox: &Sandbox, role: &str, label: &str, more: &[&str]) -> String {
@@ -145,51 +143,5 @@ fn tokens_that_were_made_used_or_revoked_are_listed() {
     let listed = sandbox.gristmill(["token", "list"]).finish().expect_code(0).stdout_text();
     assert!(!listed.contains("stolen"), "{listed}");
     sandbox.gristmill(["token", "list", "--join", &ada]).finish().expect_code(6);
-    standing.end();
-}
-
-#[test]
-fn uploads_of_programs_leave_places_to_other_tokens_and_end_with_their_own() {
-    let sandbox = Sandbox::new();
-    let standing = Standing::start_with(&sandbox, 0, &["--allow-ship"]);
-    let ada = JoinLine::read(&fs::read_to_string(token(&sandbox, "submit", "ada", &[])).unwrap()).token;
-    let host = standing.join.address.to_string();
-    let path = |number: usize| format!("/api/v1/programs/{number:064x}/1");
-    let bearer = format!("Bearer {ada}");
-    // A byte that is never sent.
-    let start = |number: usize| {
-        let mut stream = TcpStream::connect(standing.join.address).unwrap();
-        let head = format!(
-            "PUT {} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {bearer}\r\nContent-Length: 1\r\nConnection: \
-             close\r\n\r\n",
-            path(number)
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream
-    };
-    let held: Vec<TcpStream> = (0..32).map(start).collect();
-    let put = |bearer: &str| {
-        let form = [("Host", host.as_str()), ("Authorization", bearer)];
-        request_with(standing.join.address, "PUT", &path(99), &form, b"x").status
-    };
-    // The wrong byte is refused as such until all others are in flight.
-    until("one upload more to be refused", || (put(&bearer) == 429).then_some(()));
-    assert_eq!(put(&format!("Bearer {}", standing.join.token)), 400, "of another token");
-    sandbox.gristmill(["token", "revoke", "submit-ada@0"]).finish().expect_code(0);
-    for mut stream in held {
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
-    }
-    until("all drafts to go", || {
-        let names = fs::read_dir(sandbox.path("state/programs")).unwrap();
-        (names.count() == 0).then_some(())
-    });
-    let form = [("Host", host.as_str()), ("Authorization", bearer.as_str())];
-    assert_eq!(request(standing.join.address, "GET", "/api/v1/status", &form).status, 401);
-    // One program must not take the space of all others.
-    let large = format!("/api/v1/programs/{:064x}/{}", 1, (2_u64 << 30) + 1);
-    let form = [("Host", host.as_str()), ("Authorization", &format!("Bearer {}", standing.join.token))];
-    assert_eq!(request_with(standing.join.address, "PUT", &large, &form, b"x").status, 429);
     standing.end();
 }

@@ -261,7 +261,6 @@ fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
 
 fn order(job: JobId, key: &Secret) -> JobOrder {
     JobOrder {
-        program: None,
         job,
         name: "wordcount".to_owned(),
         parameters: r#"{"inputs":["text"],"words":"ascii","lowercase":false,"top":null}"#.to_owned(),

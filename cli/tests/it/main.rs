@@ -66,7 +66,6 @@ mod quotas;
 mod replay;
 mod restart;
 mod security;
-mod ship;
 mod shuffle;
 mod sim;
 #[cfg(feature = "stores")]

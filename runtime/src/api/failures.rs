@@ -165,12 +165,6 @@ pub enum ErrorCode {
     JobName,
     /// The submitting program is not the cluster's.
     Build,
-    /// The master accepts no programs.
-    Ship,
-    /// The program of a job does not exist, or differs from the announced one.
-    Program,
-    /// There is no room for another program.
-    ProgramRoom,
     /// The job belongs to another token.
     Owner,
     /// The quota of the token does not allow it.
@@ -214,15 +208,7 @@ impl ErrorCode {
                 exit::CANCELLED,
                 "`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas",
             ),
-            Self::Ship => Exit::hinted(
-                exit::ENVIRONMENT,
-                "have the master started with --allow-ship, or submit with the executable that it runs",
-            ),
             Self::Resources => Exit::hinted(exit::RESOURCES, DESCRIPTORS_HINT),
-            Self::ProgramRoom => Exit::hinted(
-                exit::RESOURCES,
-                "wait until jobs have ended, or have the master started with larger --shipped-programs and --shipped-bytes",
-            ),
             Self::Archive => Exit::hinted(
                 exit::ENVIRONMENT,
                 "remove what is there where the master runs; `gristmill history` shows how the job ended",

@@ -8,7 +8,6 @@ use gristmill_worker::folder::PlainName;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, FileStamp, Split};
 use gristmill_worker::output::PartFormat;
-use gristmill_worker::protocol::ShippedProgram;
 use serde::{Deserialize, Serialize};
 
 /// Longest submission in bytes.
@@ -26,9 +25,6 @@ pub struct Submission {
     /// User functions are compiled in, so the two must be equal.
     #[serde(default)]
     pub build: String,
-    /// The submitting program itself, uploaded to the master. The job's functions then run in processes of this
-    /// program, which may differ from the cluster's.
-    pub program: Option<ShippedProgram>,
     /// Its owner. Overwritten by the master.
     pub owner: Option<JobOwner>,
     /// Name of the job in the registry.

@@ -11,7 +11,7 @@ pub struct Quota {
     pub jobs_max: Option<u32>,
     /// Number of slots at once.
     pub slots_max: Option<u32>,
-    /// Bytes of live jobs: outputs of their maps, parts that are built, and the programs they were shipped with.
+    /// Bytes of live jobs: outputs of their maps, and parts that are built.
     pub disk_bytes_max: Option<u64>,
 }
 

@@ -51,8 +51,6 @@ pub struct AsyncClient {
     pub(super) patience: Duration,
     /// Called with a message when that search starts.
     pub(super) said: Option<fn(&str)>,
-    /// True if jobs are shipped with this program.
-    pub(super) ships: bool,
 }
 
 impl AsyncClient {
@@ -74,7 +72,6 @@ impl AsyncClient {
             permissions: Permissions::default(),
             patience: fault::span("client.patience", reconnect::TIMEOUT),
             said: None,
-            ships: false,
         }
     }
 
@@ -90,7 +87,6 @@ impl AsyncClient {
             permissions: self.permissions,
             patience: self.patience,
             said: self.said,
-            ships: self.ships,
         }
     }
 
@@ -103,12 +99,6 @@ impl AsyncClient {
     /// master is searched.
     pub fn set_said(&mut self, said: fn(&str)) {
         self.said = Some(said);
-    }
-
-    /// Ships this program with each job, so that the job's functions run in processes of it; the master must allow
-    /// that. Without it, a job of another program than the cluster's is rejected.
-    pub fn set_ships(&mut self, ships: bool) {
-        self.ships = ships;
     }
 
     /// Sets the addresses on which this client may listen to serve its files to workers.

@@ -164,18 +164,16 @@ impl AsyncClient {
                 asked => asked,
             };
             let ClusterStatus { master, list_keys } = asked?;
-            let program = if self.ships { Some(self.ship().await?) } else { None };
             let build = gristmill_worker::build_id();
-            if program.is_none() && master.build != build {
+            if master.build != build {
                 // The master would reject it too, but only after all of it is planned.
                 return Err(ClientError::OtherBuild { own: build, cluster: master.build });
             }
             let _ = known.send(self.cluster_view(master, &list_keys, (wanted, attached)));
             match planning.await {
                 Ok(Some((planned, cluster))) => {
-                    let mut planned =
+                    let planned =
                         planned.map_err(|source| ClientError::Submit { source: Box::new(source) })?;
-                    planned.submission.program = program;
                     say_planned(&planned.submission);
                     Ok((planned, cluster))
                 }
@@ -391,7 +389,6 @@ fn say_planned(submission: &Submission) {
         side_inputs = submission.side.len(),
         output = %submission.output,
         attached = submission.attached,
-        ships = submission.program.is_some(),
         "the job is planned"
     );
 }

@@ -10,7 +10,6 @@ mod lines;
 mod outcome;
 mod reconnect;
 mod result;
-mod shipping;
 
 use crate::api::{JobStatus, JobTrace, LogEntry, MasterStatus};
 use crate::output_dir::OutputError;

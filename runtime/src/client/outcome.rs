@@ -61,13 +61,6 @@ pub enum ClientError {
         /// Build of master and workers.
         cluster: String,
     },
-    /// This program's file cannot be read to be shipped.
-    #[error("this program cannot be sent along with its job")]
-    Program {
-        /// Cause.
-        #[source]
-        source: std::io::Error,
-    },
     /// The master's response is invalid for this program.
     #[error("the master's answer could not be read")]
     Answer {
@@ -155,8 +148,8 @@ impl ExitsWith for ClientError {
             Self::Refused { error } => error.code.exit(),
             Self::OtherBuild { .. } => Exit::hinted(
                 exit::ENVIRONMENT,
-                "submit with the executable that master and workers run, or send this one along with --ship, if the master \
-                 allows that",
+                "submit with the executable that master and workers run; for a job of your own, start master and workers \
+                 from its program",
             ),
             _ => Exit::with(exit::ENVIRONMENT),
         }

@@ -4,9 +4,8 @@
 //! other end of the pipe is in the command line (`cli`). Functions for processes that outlive this one, and for
 //! programs of the system that place processes, are at the end.
 
-use super::strays::{self, end_strays};
+use super::strays;
 use crate::deciders::DeciderNames;
-use gristmill_worker::agent::RunnerStarter;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::FilePath;
 use gristmill_worker::settings::WorkerSettings;
@@ -15,7 +14,6 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -95,13 +93,11 @@ pub enum ChildRole {
     Master,
     /// A worker process.
     Worker,
-    /// A process of a shipped program, which runs attempts for the worker that has started it.
-    Runner,
 }
 
 impl ChildRole {
     /// All roles.
-    pub const ALL: [Self; 3] = [Self::Master, Self::Worker, Self::Runner];
+    pub const ALL: [Self; 2] = [Self::Master, Self::Worker];
 
     /// Arguments behind the program's name.
     #[must_use]
@@ -109,7 +105,6 @@ impl ChildRole {
         match self {
             Self::Master => ["master", "--from-parent"],
             Self::Worker => ["worker", "--from-parent"],
-            Self::Runner => ["worker", "--runner"],
         }
     }
 
@@ -137,25 +132,6 @@ fn own_program() -> PathBuf {
     file.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
-/// Starts processes of shipped programs for a worker, which has verified them.
-pub struct ShippedPrograms;
-
-impl RunnerStarter for ShippedPrograms {
-    fn start(&self, program: &Path, folder: &Path, socket: OwnedFd) -> io::Result<std::process::Child> {
-        let mut environment = inherited(&RUNNERS_INHERIT);
-        environment.extend([("TMPDIR".into(), folder.into()), ("PWD".into(), folder.into())]);
-        let mut command = std::process::Command::new(program);
-        // Output of user code goes to the same file as that of this worker.
-        command.args(ChildRole::Runner.words()).stdin(socket);
-        // It ends when its socket closes, and outlives the thread of the slot that has started it.
-        start_user_code(&mut command, (folder, &environment), false)
-    }
-
-    fn ended(&self, folder: &Path) {
-        end_strays(folder);
-    }
-}
-
 /// Variables of the worker that user code receives; a name with `*` stands for all with that prefix. Others may be
 /// secrets.
 const INHERITED: [&str; 15] = [
@@ -176,29 +152,14 @@ const INHERITED: [&str; 15] = [
     "GRISTMILL_HDFS*",
 ];
 
-/// Further variables for shipped programs: their processes read the inputs of their jobs themselves, and need the
-/// addresses and credentials of stores.
-const RUNNERS_INHERIT: [&str; 10] = [
-    "AWS_*",
-    "AZURE_*",
-    "GOOGLE_*",
-    "SSL_CERT_*",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "GRISTMILL_FAULT*",
-    "GRISTMILL_LOG*",
-    "RUST_BACKTRACE",
-];
-
-/// Variables of this process that user code receives, and those named by `more`.
+/// Variables of this process that user code receives.
 #[must_use]
-pub fn inherited(more: &[&str]) -> BTreeMap<OsString, OsString> {
+pub fn inherited() -> BTreeMap<OsString, OsString> {
     let is_named = |name: &str, listed: &str| match listed.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => name == listed,
     };
-    let is_kept = |name: &str| INHERITED.iter().chain(more).any(|listed| is_named(name, listed));
+    let is_kept = |name: &str| INHERITED.iter().any(|listed| is_named(name, listed));
     std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept)).collect()
 }
 
@@ -215,36 +176,26 @@ pub struct CommandStart<'a> {
     pub environment: &'a BTreeMap<OsString, OsString>,
 }
 
-/// Starts a command with pipes for its input and output, without a shell. It is killed when the thread that started it
-/// ends. [`end_strays`] ends the processes it leaves behind.
+/// Starts a command with pipes for its input and output, without a shell. It has a session of its own and no
+/// descriptors except the standard ones, cannot gain privileges by executing a program, and is killed when the thread
+/// that started it ends. [`end_strays`](super::end_strays) ends the processes it leaves behind. All user code outside
+/// of workers is started here.
 ///
 /// # Errors
 /// A program that cannot be executed.
 pub fn start_command(start: &CommandStart<'_>) -> io::Result<std::process::Child> {
     let mut command = std::process::Command::new(start.program);
     command.args(start.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    start_user_code(&mut command, (start.directory, start.environment), true)
-}
-
-/// Starts a process of user code in this directory, with these variables, without descriptors except the standard ones,
-/// and in a session of its own. It cannot gain privileges by executing a program. All user code is started here.
-fn start_user_code(
-    command: &mut std::process::Command,
-    (directory, environment): (&Path, &BTreeMap<OsString, OsString>),
-    ends_with_thread: bool,
-) -> io::Result<std::process::Child> {
-    command.current_dir(directory).env_clear().envs(environment);
+    command.current_dir(start.directory).env_clear().envs(start.environment);
     let parent = rustix::process::getpid();
     let confine = move || {
         rustix::process::setsid()?;
         rustix::thread::set_no_new_privs(true)?;
         close_at_exec();
-        if ends_with_thread {
-            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // The parent may have died before the kernel was asked to watch it.
-            if rustix::process::getppid() != Some(parent) {
-                return Err(io::ErrorKind::NotFound.into());
-            }
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // The parent may have died before the kernel was asked to watch it.
+        if rustix::process::getppid() != Some(parent) {
+            return Err(io::ErrorKind::NotFound.into());
         }
         Ok(())
     };
@@ -348,7 +299,6 @@ mod tests {
             assert_eq!(role(&["gristmill", command]), None);
             assert_eq!(role(&[command, flag]), None);
         }
-        assert_eq!(role(&["gristmill", "master", "--runner"]), None);
         assert_eq!(role(&[]), None);
     }
 }

@@ -11,8 +11,8 @@ mod worker_slot;
 mod workers;
 
 pub use child::{
-    ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, ShippedPrograms, WorkerChild,
-    inherited, start_command, start_detached,
+    ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, WorkerChild, inherited,
+    start_command, start_detached,
 };
 pub use folders::{leave_folders, remove_folders};
 pub use strays::end_strays;

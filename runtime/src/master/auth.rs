@@ -7,7 +7,7 @@ use super::routes::{METRICS_PATH, probes, route};
 use super::tokens::Tokens;
 use crate::role::Role;
 use gristmill_worker::http::{Access, RouteAuth};
-use gristmill_worker::protocol::{CONNECT_PATH, PROGRAMS_PATH};
+use gristmill_worker::protocol::CONNECT_PATH;
 use hyper::Method;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl RouteAuth for MasterAuth {
 
 /// Role for which a route is made; `None` if the master has no such route.
 fn role_for(method: &Method, path: &str) -> Option<Role> {
-    if path == CONNECT_PATH || path.starts_with(PROGRAMS_PATH) {
+    if path == CONNECT_PATH {
         return Some(Role::Work);
     }
     if (method, path) == (&Method::GET, METRICS_PATH) {
@@ -37,7 +37,6 @@ fn role_for(method: &Method, path: &str) -> Option<Role> {
     Some(match (method, route(path)?.as_slice()) {
         (&Method::POST, ["workers", "ended"]) => Role::Work,
         (&Method::GET, ["cluster"])
-        | (&Method::GET | &Method::PUT, ["programs", ..])
         | (&Method::POST, ["jobs"] | ["attend"] | ["jobs", _, "cancel" | "closed"] | ["page", "submit"]) => {
             Role::Submit
         }

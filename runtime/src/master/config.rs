@@ -1,6 +1,5 @@
 //! Configuration of a master, and the errors that prevent its start.
 
-use super::programs::ProgramLimits;
 use super::recovery::RecallError;
 use super::tokens::Tokens;
 use crate::deciders::MadeDeciders;
@@ -40,8 +39,6 @@ pub struct MasterConfig {
     pub register: Option<PathBuf>,
     /// Directory of archived jobs, used together with a register; `None` if they are dropped with the master.
     pub archive: Option<PathBuf>,
-    /// Directory of shipped programs and its limits; `None` if all jobs use this executable.
-    pub programs: Option<(PathBuf, ProgramLimits)>,
 }
 
 /// Error that prevents the start of a master.
@@ -66,13 +63,6 @@ pub enum MasterError {
         path: PathBuf,
         #[source]
         source: RecallError,
-    },
-    /// The directory of shipped programs could not be opened.
-    #[error("could not open the folder of shipped programs {path}")]
-    Programs {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
     },
 }
 

@@ -2,7 +2,6 @@
 
 use super::archive::Archive;
 use super::page::PageCodes;
-use super::programs::Programs;
 use super::state::{MasterState, Synced};
 use super::tokens::Tokens;
 use crate::api::{ApiError, Submission, WorkerEnded};
@@ -109,8 +108,6 @@ pub(super) struct MasterHandle {
     pub(super) page_codes: Arc<PageCodes>,
     /// Archive of ended jobs.
     pub(super) archive: Option<Arc<Archive>>,
-    /// Shipped programs, if they are allowed.
-    pub(super) programs: Option<Arc<Programs>>,
 }
 
 impl MasterHandle {

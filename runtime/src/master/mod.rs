@@ -13,7 +13,6 @@ mod gauges;
 mod input;
 mod kept_job;
 mod page;
-mod programs;
 mod recovery;
 mod register;
 mod routes;
@@ -23,7 +22,6 @@ pub mod tokens;
 mod translate;
 
 pub use config::{MasterConfig, MasterError};
-pub use programs::ProgramLimits;
 pub use recovery::RecallError;
 #[cfg(test)]
 pub(crate) use state::tests::status_of;
@@ -39,7 +37,6 @@ use gristmill_worker::fault;
 use gristmill_worker::http::limits::strangers_max;
 use gristmill_worker::http::{Bind, ServerConfig, serve};
 use input::{Ending, MasterHandle};
-use programs::Programs;
 use start::{Started, start};
 use state::MasterState;
 use std::path::Path;
@@ -78,7 +75,6 @@ pub struct PreparedMaster {
     build: String,
     state: MasterState,
     archive: Option<Arc<Archive>>,
-    programs: Option<Arc<Programs>>,
     /// The time of the last master, which continues.
     base: Time,
 }
@@ -96,13 +92,8 @@ impl PreparedMaster {
             Archive::open(path).map_err(MasterError::file("open the folder of ended jobs", path))
         };
         let archive = config.archive.as_deref().map(opened).transpose()?.map(Arc::new);
-        let programs = config.programs.as_ref().map(|(path, limits)| {
-            Programs::open(path, *limits)
-                .map_err(|source| MasterError::Programs { path: path.clone(), source })
-        });
-        let programs = programs.transpose()?.map(Arc::new);
         let Started { state, base } = start(config)?;
-        Ok(Self { bind, host_names, tokens, build, state, archive, programs, base })
+        Ok(Self { bind, host_names, tokens, build, state, archive, base })
     }
 
     /// Runs on an open listener until a signal or a client requests the end. A first signal keeps the jobs for the next
@@ -121,7 +112,6 @@ impl PreparedMaster {
             tokens: self.tokens.clone(),
             page_codes: Arc::default(),
             archive: self.archive.clone(),
-            programs: self.programs.clone(),
         };
         let mut server = ServerConfig::new(self.bind.transport.clone());
         server.host_names = self.host_names.clone();

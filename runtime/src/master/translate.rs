@@ -38,7 +38,6 @@ pub(crate) fn failure(class: FailureClass) -> Failure {
         // Both are unusable for every reader, and came over a working route.
         FailureClass::Corrupt | FailureClass::Missing => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
-        FailureClass::Lost => Failure::Lost,
     }
 }
 

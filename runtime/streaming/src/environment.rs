@@ -24,7 +24,7 @@ pub(super) struct AttemptFacts<'a> {
 
 /// Returns the variables of a command.
 pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTreeMap<OsString, OsString> {
-    let mut all = inherited(&[]);
+    let mut all = inherited();
     let mut set = |name: String, value: &str| all.insert(name.into(), value.into());
     for (name, value) in &job.properties {
         set(variable_name(name), value);

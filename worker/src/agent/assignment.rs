@@ -5,7 +5,6 @@ use super::failed::Failed;
 use super::job::RunningJob;
 use super::memory_peak::MemoryPeak;
 use super::part_file::PartFile;
-use super::runners::Runners;
 use super::started::StartedAttempts;
 use crate::budget::Budget;
 use crate::http::{Pool, Secret};
@@ -125,8 +124,6 @@ pub struct SlotSetting {
     pub spill: SpillDirs,
     /// Outputs and gathered segments of the worker.
     pub store: Store,
-    /// Runner processes of shipped programs.
-    pub runners: Runners,
     /// Connections to the submitter.
     pub pool: Pool,
     /// Runtime that drives the connections.

@@ -8,11 +8,7 @@ use crate::protocol::FrameError;
 use crate::settings::WorkerSettings;
 use crate::shuffle::plan::FetchLimits;
 use gristmill_scheduler::ids::AttemptId;
-use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::process::Child;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Timeout for the greeting of the master.
@@ -33,19 +29,6 @@ pub trait JobSource: Send + Sync {
     /// # Errors
     /// A name that is not registered (as [`PlanError::Parameter`]), or invalid parameters.
     fn plan(&self, name: &str, parameters: &str) -> Result<JobPlan, PlanError>;
-}
-
-/// Starts processes of shipped programs.
-pub trait RunnerStarter: Send + Sync {
-    /// Starts the program of this file in the directory, with the socket as its standard input. It must
-    /// call [`serve`](super::runners::serve) there.
-    ///
-    /// # Errors
-    /// The file cannot be run.
-    fn start(&self, program: &Path, folder: &Path, socket: OwnedFd) -> io::Result<Child>;
-
-    /// Cleans up after the process that was started in the directory, which has been reaped.
-    fn ended(&self, folder: &Path);
 }
 
 /// Configuration of a worker.
@@ -77,8 +60,6 @@ pub struct WorkerConfig {
     pub fetch: FetchLimits,
     /// Captured user output, if it is captured.
     pub capture: Option<Capture>,
-    /// Starts processes of shipped programs; `None` if they are not supported.
-    pub runners: Option<Arc<dyn RunnerStarter>>,
 }
 
 /// Reason why a worker's process ends.

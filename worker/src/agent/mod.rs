@@ -22,7 +22,6 @@ mod memory_peak;
 mod part_file;
 mod publish;
 mod rejoin;
-pub mod runners;
 pub mod slots;
 pub mod started;
 mod work;
@@ -41,9 +40,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
 
-pub use config::{
-    JobSource, LEAVE_MAX, MASTER_SILENCE_MAX, RunnerStarter, WorkerConfig, WorkerError, WorkerExit,
-};
+pub use config::{JobSource, LEAVE_MAX, MASTER_SILENCE_MAX, WorkerConfig, WorkerError, WorkerExit};
 pub use end_requests::EndRequests;
 pub use rejoin::ORPHAN_TIMEOUT;
 

@@ -1,8 +1,8 @@
 //! The file in which an attempt builds its part.
 
 use crate::commit;
+use crate::fault;
 use crate::folder::{Folder, PlainName};
-use crate::input::FilePath;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -34,9 +34,9 @@ impl PartFile {
         self.folder.path(&self.name)
     }
 
-    /// Returns its directory and name, for a process that builds it.
-    pub(super) fn place(&self) -> (FilePath, String) {
-        (FilePath::from(self.folder.path("").as_path()), self.name.clone())
+    /// Creates it, empty.
+    pub(super) fn create(&self) -> io::Result<File> {
+        fault::error("part.write").and_then(|()| self.folder.create(&self.name))
     }
 
     /// Opens it for reading.

@@ -13,16 +13,15 @@ use crate::descriptors;
 use crate::disk;
 use crate::error_text::chain;
 use crate::fault;
-use crate::folder::{Folder, PlainName};
+use crate::folder::Folder;
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::input::FileStamp;
 use crate::objects::{self, ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
-use crate::output::{OpenNamed, Output};
+use crate::output::Output;
 use crate::protocol::{FailureClass, Part};
 use crate::sanitize::message as sanitize;
 use crate::task::{PartDone, TaskStats};
 use hyper::{Method, StatusCode};
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -102,43 +101,25 @@ impl PartFile {
     }
 }
 
-/// Creates the empty file of a part.
-pub(super) fn make_built(assignment: &Assignment, setting: &SlotSetting) -> Result<(File, PartFile), Failed> {
-    let built = PartFile::of(assignment, setting)?;
-    // No directory is created for it: if `_temporary` is missing, the job is over and must not come back.
-    let file = fault::error("part.write").and_then(|()| built.folder.create(&built.name));
-    let file = file.map_err(|source| built.failed(&source))?;
-    Ok((file, built))
-}
-
+/// Creates the empty file of a part, and the output that writes into it.
 pub(super) fn open_output(
     assignment: &Assignment,
     setting: &SlotSetting,
 ) -> Result<(Output, PartFile), Failed> {
-    let (file, built) = make_built(assignment, setting)?;
-    let job = &assignment.job;
-    let mut output = job.part(built.path(), file)?;
-    let (place, named) = (built.clone(), job.clone());
-    output.open_named_with(open_named(built.folder.clone(), &built.name, move |name| {
-        named.named_outputs().insert(name.clone());
-        place.named(name).remove();
+    let built = PartFile::of(assignment, setting)?;
+    let job = assignment.job.clone();
+    // No directory is created for it: if `_temporary` is missing, the job is over and must not come back.
+    let file = built.create().map_err(|source| built.failed(&source))?;
+    let (format, rows) = (job.order.part_format, &job.plan()?.rows);
+    let mut output = Output::formatted(built.path(), Box::new(file), format, rows);
+    let place = built.clone();
+    output.open_named_with(Box::new(move |name| {
+        job.named_outputs().insert(name.clone());
+        let part = place.named(name);
+        part.remove();
+        (part.path(), part.create().map(|file| Box::new(file) as Box<dyn io::Write + Send>))
     }));
     Ok((output, built))
-}
-
-/// Opens parts of named outputs next to the part of this name. `begin` is called with each before it exists.
-pub(super) fn open_named(
-    folder: Arc<Folder>,
-    built: &str,
-    begin: impl Fn(&PlainName) + Send + 'static,
-) -> OpenNamed {
-    let built = built.to_owned();
-    Box::new(move |output| {
-        begin(output);
-        let name = commit::named_built_name(&built, output);
-        let file = fault::error("part.write").and_then(|()| folder.create(&name));
-        (folder.path(&name), file.map(|file| Box::new(file) as Box<dyn io::Write + Send>))
-    })
 }
 
 fn output_failed(path: &Path, source: &std::io::Error) -> Failed {

@@ -155,7 +155,6 @@ impl TestMaster {
             leave_max: TIMEOUT,
             fetch: FetchLimits::default(),
             capture: None,
-            runners: None,
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (store, handovers) = (Store::default(), HandoverStore::default());
@@ -233,7 +232,6 @@ impl TestMaster {
 
     fn job(&self, job: JobId) -> MasterFrame {
         MasterFrame::Job(Box::new(JobOrder {
-            program: None,
             job,
             name: "numbered".into(),
             parameters: String::new(),

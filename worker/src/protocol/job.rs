@@ -1,6 +1,5 @@
 //! Description of a job that the master sends to its workers.
 
-use super::ShippedProgram;
 use crate::folder::PlainName;
 use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, Split};
@@ -25,8 +24,6 @@ pub struct RecordLimits {
 pub struct JobOrder {
     /// Number of the job.
     pub job: JobId,
-    /// Program of its registry and functions; `None` is the cluster's own program.
-    pub program: Option<ShippedProgram>,
     /// Name of the job in the registry.
     pub name: String,
     /// Parameters as JSON.

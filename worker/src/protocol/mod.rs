@@ -13,7 +13,6 @@ mod holding;
 mod job;
 mod lanes;
 mod measures;
-mod program;
 mod report;
 
 use crate::http::{Endpoint, Secret};
@@ -30,14 +29,13 @@ pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
 pub(crate) use measures::MEASURE_MAX;
 pub use measures::{ExactSum, Measures};
-pub use program::{NoProgramSum, PROGRAMS_PATH, ProgramSum, ProgramSumming, ShippedProgram};
 pub use report::{
     AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,
     NamedPart, Part,
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 16;
+pub const PROTOCOL_VERSION: u32 = 17;
 
 /// Maximum length of a frame in bytes, after the handshake.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;

@@ -188,8 +188,6 @@ pub enum FailureClass {
     Unreachable,
     /// A worker that was reached no longer holds a map output.
     Missing,
-    /// The process that ran it was killed, for an unknown reason.
-    Lost,
     /// A store rejects the credentials of the worker, or it has none.
     Credentials,
     /// The output directory does not exist, or no longer does.
@@ -213,7 +211,6 @@ impl FailureClass {
             Self::Engine => "engine",
             Self::Unreachable => "unreachable",
             Self::Missing => "missing",
-            Self::Lost => "lost",
             Self::Credentials => "credentials",
             Self::OutputGone => "output_gone",
         }

@@ -99,7 +99,6 @@ fn bytes_that_are_no_frame_are_refused() {
 fn order_of_more_tasks_than_a_job_can_have_is_refused_where_it_is_decoded() {
     let order = |maps, partitions| JobOrder {
         job: JobId(1),
-        program: None,
         name: String::new(),
         parameters: String::new(),
         maps,

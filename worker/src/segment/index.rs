@@ -4,13 +4,11 @@
 //!
 //! Invariant: segments are stored one after another without gaps, in the order of their partitions.
 
-use serde::{Deserialize, Serialize};
-
 /// Memory of a non-empty segment here, bytes.
 pub(crate) const INDEX_ENTRY_BYTES: usize = size_of::<u32>() + size_of::<u64>();
 
 /// Index of segments.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentIndex {
     partitions: u32,
     records: u64,
@@ -34,20 +32,6 @@ impl SegmentIndex {
         self.filled.push(partition);
         self.ends.push(end);
         self.records += records;
-    }
-
-    /// True if it is a valid index for this many partitions; it may come from another process.
-    pub(crate) fn is_sound(&self, partitions: u32) -> bool {
-        let ascends = self.filled.is_sorted_by(|a, b| a < b) && self.ends.is_sorted_by(|a, b| a < b);
-        let within = self.filled.last().is_none_or(|last| *last < partitions);
-        let pairs = self.ends.len() as u64 <= self.records;
-        let begins = self.ends.first().is_none_or(|first| 0 < *first);
-        self.partitions == partitions
-            && self.filled.len() == self.ends.len()
-            && ascends
-            && within
-            && begins
-            && pairs
     }
 
     /// True if no segment of this partition, or of a later one, has been appended.
@@ -96,29 +80,6 @@ impl SegmentIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_index_of_another_process_is_sound_or_refused() {
-        let mut index = SegmentIndex::new(3);
-        index.push(0, 10, 1);
-        index.push(2, 5, 1);
-        assert!(index.is_sound(3) && SegmentIndex::new(3).is_sound(3) && !index.is_sound(4));
-        let spoilt = |spoil: &dyn Fn(&mut SegmentIndex)| {
-            let mut spoilt = index.clone();
-            spoil(&mut spoilt);
-            spoilt
-        };
-        for (what, wrong) in [
-            ("no such partition", spoilt(&|index| index.filled[1] = 3)),
-            ("not ascending", spoilt(&|index| index.filled.reverse())),
-            ("ends before it begins", spoilt(&|index| index.ends.reverse())),
-            ("nothing in it", spoilt(&|index| index.ends[0] = 0)),
-            ("of another length", spoilt(&|index| index.ends.truncate(1))),
-            ("without pairs", spoilt(&|index| index.records = 1)),
-        ] {
-            assert!(!wrong.is_sound(3), "{what}");
-        }
-    }
 
     #[test]
     fn an_index_knows_the_segments_that_have_pairs_and_costs_nothing_for_others() {

@@ -6,19 +6,8 @@ use super::in_file::{InFileOutput, InFileSegment};
 use super::index::SegmentIndex;
 use super::spill::SpillFile;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-
-/// Map output in a spill file that one process has written for another.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct GivenUpOutput {
-    /// Name of the file; `None` for an output without pairs.
-    pub name: Option<String>,
-    index: SegmentIndex,
-    print: OutputFingerprint,
-}
 
 /// All segments of one map attempt, one after another without gaps.
 #[derive(Debug)]
@@ -35,34 +24,6 @@ impl MapOutput {
             print: output.print(),
             place: OutputPlace::InFile(Arc::new(output)),
         }
-    }
-
-    /// Transfers its file to another process. `None`, with the output dropped, if it has pairs and is not in its own
-    /// spill file.
-    pub(crate) fn give_up(self) -> Option<GivenUpOutput> {
-        if self.bytes() == 0 {
-            return Some(GivenUpOutput { name: None, index: self.index, print: self.print });
-        }
-        let OutputPlace::File(file) = self.place else { return None };
-        let file = Arc::into_inner(file)?;
-        let name = file.path().file_name()?.to_string_lossy().into_owned();
-        file.give_up();
-        Some(GivenUpOutput { name: Some(name), index: self.index, print: self.print })
-    }
-
-    /// Takes over an output from another process, whose file is here now.
-    ///
-    /// # Errors
-    /// An output with another number of partitions, or a file that does not match.
-    pub(crate) fn take_over(given: GivenUpOutput, path: PathBuf, partitions: u32) -> io::Result<Self> {
-        let GivenUpOutput { name, index, print } = given;
-        let place = match name {
-            None => OutputPlace::Memory(Bytes::new()),
-            Some(_) => OutputPlace::File(Arc::new(SpillFile::take_over(path, index.bytes())?)),
-        };
-        let sound =
-            index.is_sound(partitions) && (index.bytes() == 0) == matches!(place, OutputPlace::Memory(_));
-        if sound { Ok(Self { index, print, place }) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     /// Returns the segment of this partition; `None` if the partition does not exist.

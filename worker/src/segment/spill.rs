@@ -100,7 +100,7 @@ impl SpillDirs {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         let file = open_patiently(|| options.open(&path))?;
-        let spill = SpillFile { kept: None, path, length: 0, lent: false };
+        let spill = SpillFile { kept: None, path, length: 0 };
         Ok(SpillWriter { file, spill, reserve_bytes: self.0.reserve_bytes, looked_at: 0 })
     }
 }
@@ -116,7 +116,7 @@ fn free_bytes(path: &Path) -> io::Result<u64> {
 ///
 /// # Errors
 /// One that cannot be created, or whose place belongs to another user, who could control its contents.
-pub(crate) fn ensure(folder: &Path) -> io::Result<()> {
+fn ensure(folder: &Path) -> io::Result<()> {
     if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
         return Ok(());
     }
@@ -212,36 +212,9 @@ pub struct SpillFile {
     kept: Option<(File, KeptOpen)>,
     path: PathBuf,
     length: u64,
-    /// True if another process deletes it.
-    lent: bool,
 }
 
 impl SpillFile {
-    /// Takes over a file that another process has written for this one.
-    ///
-    /// # Errors
-    /// A file that does not exist, is not a regular file, or is shorter than `length`.
-    pub(crate) fn take_over(path: PathBuf, length: u64) -> io::Result<Self> {
-        // The file is deleted after any error.
-        let file = Self { kept: None, path, length, lent: false };
-        let found = fs::symlink_metadata(&file.path)?;
-        match found.is_file() && length <= found.len() {
-            true => Ok(file),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
-
-    /// Wraps a file that another process keeps while this one reads it.
-    #[must_use]
-    pub(crate) fn lent(path: PathBuf, length: u64) -> Self {
-        Self { kept: None, path, length, lent: true }
-    }
-
-    /// Leaves the file for another process.
-    pub(crate) fn give_up(mut self) {
-        self.lent = true;
-    }
-
     /// Fills `buffer` from `offset` on. May be called from several threads at once. Blocks.
     ///
     /// # Errors
@@ -269,9 +242,7 @@ impl SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         // A file that cannot be deleted now is removed with the directory when the worker ends.
-        if !self.lent {
-            let _ = fs::remove_file(&self.path);
-        }
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -332,27 +303,6 @@ mod tests {
         assert_eq!(&back, b"bytes");
         drop(file);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn spill_file_changes_hands_and_goes_with_its_last_owner_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut writer = SpillDirs::new(vec![dir.path().to_owned()]).create("run").unwrap();
-        writer.write(b"some bytes").unwrap();
-        let file = writer.finish().unwrap();
-        let path = file.path().to_owned();
-        file.give_up();
-        let mut back = [0; 5];
-        let lent = SpillFile::lent(path.clone(), 10);
-        lent.read_at(5, &mut back).unwrap();
-        drop(lent);
-        assert_eq!(&back, b"bytes");
-        let taken = SpillFile::take_over(path.clone(), 10).unwrap();
-        drop(taken);
-        assert!(!path.exists());
-        fs::write(&path, "short").unwrap();
-        assert!(SpillFile::take_over(path.clone(), 10).is_err(), "shorter than it was said to be");
-        assert!(!path.exists(), "what is of no use goes");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::stream;
 use crate::support::data::tool;
 use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line};
-use crate::support::{Sandbox, is_root, oracle, process, until};
+use crate::support::{Sandbox, is_root, oracle, process};
 use std::fs;
 use std::path::Path;
 
@@ -118,36 +118,4 @@ fn property_that_would_change_the_result_is_refused() {
     refused
         .expect_words(&["textinputformat.record.delimiter=; would change the result", "convert the input"]);
     assert!(!sandbox.path("out").exists());
-}
-
-#[test]
-fn shipped_program_gets_no_variable_and_no_descriptor_of_its_worker() {
-    let sandbox = Sandbox::new();
-    let master = sandbox.gristmill(["master", "--allow-ship"]).start();
-    let join = await_join_line(&master);
-    let script = "exec 9< /etc/passwd; exec \"$0\" worker --workers 1 --slots 1";
-    let worker =
-        sandbox.program(Path::new("bash"), ["-c", script, PROGRAM]).env("A_SECRET", "hidden").start();
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
-    let program = crate::user_code::faulty_program();
-    let input = sandbox.write("text", "bad\n");
-    let job =
-        ["submit", "--ship", "faulty", &input, "--how", "loop", "--reduces", "1", "--no-sync", "--quiet"];
-    let hangs = sandbox.program(&program, job).start();
-    let runner = until("a runner", || {
-        let found = sandbox.processes().into_iter().find(|found| found.command.ends_with(" worker --runner"));
-        found.map(|found| found.pid)
-    });
-    let leads = |name: &str| fs::read_link(format!("/proc/{runner}/{name}")).unwrap();
-    assert!(!process::holds(&process::environment(runner), "A_SECRET"));
-    assert!(leads("cwd").to_string_lossy().contains("/runner-"));
-    assert!(
-        !fs::read_dir(format!("/proc/{runner}/fd"))
-            .unwrap()
-            .flatten()
-            .any(|fd| { fs::read_link(fd.path()).is_ok_and(|place| place == Path::new("/etc/passwd")) })
-    );
-    hangs.signal(rustix::process::Signal::INT);
-    hangs.finish();
-    standing.end();
 }

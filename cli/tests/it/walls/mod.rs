@@ -243,7 +243,6 @@ fn security_page_names_what_exists() {
         "--allow-host",
         "--insecure-plaintext",
         "--print-join",
-        "--allow-ship",
         "--allow-commands",
         "--may-cancel",
     ];

@@ -49,7 +49,6 @@ fn handle() -> (MasterHandle, UnboundedReceiver<MasterInput>, mpsc::Receiver<()>
         tokens: Arc::new(Tokens::of_secret(Secret::from_bytes([7; 32]))),
         page_codes: Arc::default(),
         archive: None,
-        programs: None,
     };
     (handle, fed, all_left)
 }

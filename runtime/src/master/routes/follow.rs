@@ -2,7 +2,7 @@
 
 use super::super::address;
 use super::super::input::{Ending, Lease, MasterHandle, MasterInput};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, asked, body, find, key_of, parsed, programs, shown};
+use super::{Answered, BODY_BYTES_MAX, RouteRefusal, asked, body, find, key_of, parsed, shown};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;
@@ -33,7 +33,6 @@ pub(super) async fn submit(handle: MasterHandle, request: Request<Incoming>) -> 
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
     let key = key_of(&request);
     let mut submission = parse(body(&handle, shown(request), SUBMISSION_BYTES_MAX).await?).await?;
-    programs::check(&handle, &submission)?;
     submission.owner = handle.tokens.owner(&key.0);
     if let (Some(endpoint), Some(peer)) = (submission.submitter.take(), peer) {
         let endpoint = address::of_peer(endpoint, peer, handle.plaintext).await;

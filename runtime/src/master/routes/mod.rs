@@ -6,10 +6,6 @@
 //! | `GET /api/v1/status` | the master and its workers |
 //! | `POST /api/v1/jobs` | submit a job; streams lines of status until the job ends |
 //! | `POST /api/v1/attend` | reconnect as the client that submitted a job; streams lines of status |
-//! | `GET /api/v1/programs` | programs that jobs were shipped with |
-//! | `GET /api/v1/programs/SUM/BYTES` | report if a program exists, or may be sent |
-//! | `PUT /api/v1/programs/SUM/BYTES` | upload a program |
-//! | `GET /worker/programs/SUM` | download a program, for a worker |
 //! | `GET /api/v1/cluster` | the master and its workers, with the keys that list their files |
 //! | `GET /api/v1/jobs` | all jobs |
 //! | `GET /api/v1/jobs/JOB` | one job |
@@ -43,7 +39,6 @@ mod feed;
 mod follow;
 mod page;
 pub(super) mod probes;
-mod programs;
 mod tokens;
 
 pub(super) use probes::METRICS_PATH;
@@ -94,9 +89,6 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
     if let Some(answer) = probes::respond(&handle, request.method(), &path).await {
         return answer;
     }
-    if let Some(program) = programs::send(&handle, request.method(), &path).await {
-        return program;
-    }
     let Some(parts) = route(&path) else { return page::respond(&handle, request).await };
     let answered = match (request.method(), parts.as_slice()) {
         (&Method::GET, ["status"]) => master_status(&handle).await,
@@ -115,14 +107,6 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["turns"]) => turns(&handle).await,
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job, &key_of(&request)).await,
-        (&Method::GET, ["programs"]) => programs::list(&handle),
-        (&Method::GET, ["programs", sum, bytes]) => {
-            programs::look(&handle, (sum, bytes), &key_of(&request)).await
-        }
-        (&Method::PUT, ["programs", sum, bytes]) => {
-            let key = key_of(&request);
-            programs::put(&handle, (sum, bytes), &key, request.into_body()).await
-        }
         (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, shown(request)).await,
         (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),

@@ -17,7 +17,6 @@ use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::http::Secret;
-use gristmill_worker::protocol::ProgramSum;
 use gristmill_worker::sanitize;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::watch;
@@ -313,11 +312,6 @@ impl Jobs {
     /// States of all jobs whose tasks are remembered.
     pub(crate) fn states(&self) -> Vec<JobState> {
         self.entries.values().map(JobEntry::shown_state).collect()
-    }
-
-    /// Programs of the jobs that have not ended.
-    pub(crate) fn live_programs(&self) -> BTreeSet<ProgramSum> {
-        self.live().filter_map(|job| job.submission.program.map(|program| program.sum)).collect()
     }
 
     /// True if a job with this key exists here.

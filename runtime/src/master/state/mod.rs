@@ -42,7 +42,6 @@ pub(crate) use feed::FeedCursor;
 pub(crate) use jobs::{Absence, ClientRoute, Closing, ENDED_JOBS_MAX};
 pub(crate) use journal_writer::{Guarantee, Synced};
 pub(crate) use query::Queries;
-pub(crate) use quotas::check_bytes;
 
 use super::register::Register;
 use crate::api::{ApiError, ErrorCode, EstimatorMemory, PolicyChange, Turns};

@@ -279,7 +279,6 @@ fn job_order(id: JobId, job: &JobEntry, core: &Core, fleet: &Fleet) -> JobOrder 
         .collect();
     JobOrder {
         job: id,
-        program: submission.program,
         name: submission.name.clone(),
         parameters: submission.parameters.clone(),
         maps: job.maps,

@@ -1,15 +1,13 @@
 //! Quotas of tokens: limits on what the jobs submitted with one token may use together.
 //!
 //! Jobs are counted when one arrives. Slots are limited by the core, by a number for each token. Bytes are checked when
-//! a job arrives, when a program arrives, and whenever a job has written output.
+//! a job arrives, and whenever a job has written output.
 
 use super::job::JobEntry;
 use super::jobs::Jobs;
 use crate::api::{ApiError, ErrorCode, FailureCode, JobFailure, JobOwner};
 use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::protocol::ProgramSum;
-use std::collections::BTreeMap;
 
 fn refuse(words: String) -> ApiError {
     ApiError { code: ErrorCode::Quota, message: words }
@@ -26,14 +24,9 @@ fn live_jobs_of<'a>(jobs: &'a Jobs, token: &'a str) -> impl Iterator<Item = &'a 
     jobs.live().filter(move |job| job.submission.owner.as_ref().is_some_and(|owner| owner.token == token))
 }
 
-/// Bytes used by the live jobs of a token, with the programs they were shipped with.
+/// Bytes used by the live jobs of a token.
 fn bytes_of(jobs: &Jobs, token: &str) -> u64 {
-    let programs: BTreeMap<ProgramSum, u64> = live_jobs_of(jobs, token)
-        .filter_map(|job| job.submission.program)
-        .map(|program| (program.sum, program.bytes))
-        .collect();
-    let bytes = live_jobs_of(jobs, token).map(put_out).chain(programs.into_values());
-    bytes.fold(0, u64::saturating_add)
+    live_jobs_of(jobs, token).map(put_out).fold(0, u64::saturating_add)
 }
 
 /// Rejects a job that exceeds the quota of its token.
@@ -48,21 +41,14 @@ pub(super) fn check_quota(jobs: &Jobs, owner: Option<&JobOwner>) -> Result<(), A
             )));
         }
     }
-    check_bytes(jobs, owner, 0)
-}
-
-/// Rejects this many more bytes if they exceed the quota of the token.
-pub(crate) fn check_bytes(jobs: &Jobs, owner: Option<&JobOwner>, more: u64) -> Result<(), ApiError> {
-    let Some(JobOwner { token, quota }) = owner else { return Ok(()) };
-    let Some(most) = quota.disk_bytes_max else { return Ok(()) };
     let taken = bytes_of(jobs, token);
-    if taken.saturating_add(more.max(1)) <= most {
-        return Ok(());
+    match quota.disk_bytes_max {
+        Some(most) if most <= taken => Err(refuse(format!(
+            "the live jobs of the token {token} take {taken} bytes of disk, and its quota is {most}: wait for one of \
+             them to end, or cancel one"
+        ))),
+        _ => Ok(()),
     }
-    Err(refuse(format!(
-        "the live jobs of the token {token} take {taken} bytes of disk, and its quota is {most}: wait for one of them \
-         to end, or cancel one"
-    )))
 }
 
 /// Fails a job that has written output if its token's jobs now exceed their quota. Returns the fact to be entered then.

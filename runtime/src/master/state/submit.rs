@@ -209,10 +209,6 @@ impl MasterState {
 /// Checks the program of a submission. The cluster runs its own code under the names it knows, so a submitter with
 /// other code would get results of the wrong code.
 fn check_program(submission: &Submission, build: &str, registry: &Registry) -> Result<(), ApiError> {
-    if submission.program.is_some() {
-        // Its own processes run it, and report if they do not know the job.
-        return Ok(());
-    }
     if submission.build != build {
         let its = match submission.build.as_str() {
             "" => "not named",
@@ -222,7 +218,8 @@ fn check_program(submission: &Submission, build: &str, registry: &Registry) -> R
             ErrorCode::Build,
             format!(
                 "the submitting program differs from the cluster's (build {its} instead of {build}): user functions \
-                 are compiled in, so submit with the executable that master and workers run"
+                 are compiled in, so submit with the executable that master and workers run; for a job of your own, \
+                 start them from its program"
             ),
         ));
     }
@@ -231,7 +228,11 @@ fn check_program(submission: &Submission, build: &str, registry: &Registry) -> R
     }
     let near = nearest(&submission.name, registry.job_names());
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let words = format!("no job `{}` is registered in the cluster's program{near}", submission.name);
+    let words = format!(
+        "no job `{}` is registered in the cluster's program{near}; for a job of your own, start master and workers from \
+         its program",
+        submission.name
+    );
     Err(refuse(ErrorCode::JobName, words))
 }
 

@@ -226,7 +226,6 @@ pub(super) fn submission() -> Submission {
     Submission {
         schema: SCHEMA,
         build: "build".to_owned(),
-        program: None,
         owner: None,
         name: "wordcount".to_owned(),
         parameters: "{}".to_owned(),

@@ -2,9 +2,9 @@
 
 use super::{Agent, delete};
 use crate::agent::assignment::{Assignment, AttemptInput, Permit};
-use crate::agent::job::{JobCode, slot_progress};
 use crate::agent::slots::LeaveSlot;
 use crate::agent::work::SlotTurn;
+use crate::attempt::SlowPart;
 use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;
 use crate::shuffle::store::HeldSegment;
@@ -80,17 +80,17 @@ impl Agent {
         let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
-        let shipped = matches!(job.code, JobCode::Shipped(_));
-        // An attempt in a runner is in another process, which is not suspended.
-        let parking = (attempt.task.kind == TaskKind::Reduce && !shipped).then(|| {
+        let parking = (attempt.task.kind == TaskKind::Reduce).then(|| {
             let (work, setting) = (self.slots.work.clone(), self.slots.setting.clone());
             Box::new(LeaveSlot { attempt, work, setting }) as Box<dyn Parking>
         });
         let settings = &self.config.settings;
-        // A runner paces its attempts itself.
-        let pace = if shipped { (1.0, 1.0) } else { (settings.slow, settings.speed) };
+        let progress = match 1.0 < settings.slow {
+            true => Progress::paced(1.0 / settings.slow, SlowPart::Computing, parking),
+            false => Progress::new(settings.speed, parking),
+        };
         let least = settings.watched.map(|watched| watched.attempt(job.order.maps, job.order.partitions));
-        let progress = Arc::new(slot_progress(pace, parking).of_at_least(least.unwrap_or_default()));
+        let progress = Arc::new(progress.of_at_least(least.unwrap_or_default()));
         // One response at most: the permit is requested once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);

@@ -116,7 +116,6 @@ impl Agent {
         for running in self.running.values().filter(|running| running.suspension == Suspension::Suspended) {
             running.progress.cancel();
         }
-        self.slots.setting.runners.end_all();
         self.written
     }
 

@@ -8,7 +8,6 @@ use crate::agent::capture::Capture;
 use crate::agent::config::{JobSource, WorkerConfig, WorkerError};
 use crate::agent::handed_over::HandoverStore;
 use crate::agent::rejoin::MasterDoor;
-use crate::agent::runners::{Runners, RunnersSetting};
 use crate::agent::slots;
 use crate::agent::started::StartedAttempts;
 use crate::agent::work::SlotWork;
@@ -72,14 +71,11 @@ impl Agent {
         let shares = Shares::of(settings.memory.get() as usize, settings.slots.total());
         let budget = Budget::new(shares.kept_bytes);
         let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), settings.disk_reserve.get());
-        let runners_setting = RunnersSetting { worker, pool: pool.clone(), slot_bytes: shares.slot_bytes };
-        let runners = Runners::new(&config, runners_setting);
         let setting = SlotSetting {
             memory: settings.memory,
             budget: budget.clone(),
             spill: spill.clone(),
             store: store.clone(),
-            runners: runners.map_err(|source| WorkerError::Start { source })?,
             pool: pool.clone(),
             runtime: tokio::runtime::Handle::current(),
             epoch,

@@ -21,9 +21,7 @@ use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-pub(super) use panics::catch_panic;
 pub use panics::install_panic_hook;
-pub(super) use run::thread_cpu_ns;
 
 /// Starts a thread for each slot. They take work until the queue is closed.
 ///

@@ -27,20 +27,18 @@ fn is_engine_source(file: &str) -> bool {
 }
 
 /// Installs a hook that records the message and location of a panic for its thread, and prints it to
-/// stderr. A panic of the engine on a thread without a slot ends the process with the code `broken`,
-/// after `say` has received the message. A worker with a missing engine thread would be useless, without
-/// being noticed.
-pub fn install_panic_hook(broken: i32, say: fn(&str)) {
+/// stderr. A panic of the engine on a thread without a slot ends the process with the code `broken`.
+/// A worker with a missing engine thread would be useless, without being noticed.
+pub fn install_panic_hook(broken: i32) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         let text = info.payload_as_str().unwrap_or("(no message)");
         let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         let in_engine = info.location().is_some_and(|at| is_engine_source(at.file()));
         let words = format!("panicked{place}: {text}");
-        PANIC.with_borrow_mut(|last| *last = Some(Panicked { words: words.clone(), in_engine }));
+        PANIC.with_borrow_mut(|last| *last = Some(Panicked { words, in_engine }));
         before(info);
         if in_engine && !SERVES_SLOT.get() {
-            say(&words);
             std::process::exit(broken);
         }
     }));
@@ -48,7 +46,7 @@ pub fn install_panic_hook(broken: i32, say: fn(&str)) {
 
 /// Runs work on a thread that handles its own panics. A panic of user code or of the engine becomes a
 /// failure.
-pub(in crate::agent) fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failed>) -> Result<T, Failed> {
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failed>) -> Result<T, Failed> {
     SERVES_SLOT.set(true);
     PANIC.with_borrow_mut(|last| *last = None);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))

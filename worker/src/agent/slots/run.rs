@@ -4,10 +4,10 @@ use super::panics::catch_panic;
 use crate::agent::assignment::{Assignment, AttemptInput, Done, EndedAttempt, SlotEvent, SlotSetting};
 use crate::agent::capture::CaptureMark;
 use crate::agent::failed::{Failed, failed};
-use crate::agent::job::JobCode;
 use crate::agent::publish::{finish_part, open_output, remove_built};
-use crate::agent::{crash, handed_over, runners};
+use crate::agent::{crash, handed_over};
 use crate::attempt::AttemptContext;
+use crate::machine::thread_cpu_ns;
 use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
 use crate::sanitize::message as sanitize;
 use crate::task::{Progress, ReduceEnd, TaskFailure, TaskStats};
@@ -28,7 +28,6 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
         in_engine(&assignment.progress, || remove_built(assignment, setting));
     }
     let progress = &assignment.progress;
-    let elsewhere = progress.elsewhere();
     let ended_ns = setting.epoch.elapsed().as_nanos() as u64;
     let report = AttemptReport {
         started_ns,
@@ -42,12 +41,9 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
         local_bytes: stats.local_bytes,
         counters: stats.counters,
         measures: stats.measures,
-        cpu_ns: thread_cpu_ns().saturating_sub(cpu_before).saturating_add(elsewhere.cpu_ns),
+        cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
         memory: MemoryUse {
-            peak_bytes: setting
-                .memory_peak
-                .bytes(ended_ns, attempt.task.kind == TaskKind::Reduce)
-                .saturating_add(elsewhere.peak_bytes),
+            peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),
             budget_bytes: setting.memory.get(),
             kept_peak_bytes: setting.budget.peak_bytes() as u64,
         },
@@ -66,9 +62,6 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
 /// Executes an attempt, except for reporting its result.
 fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats) -> Result<Done, Failed> {
     let job = &assignment.job;
-    if let JobCode::Shipped(program) = &job.code {
-        return runners::execute(assignment, setting, program, stats);
-    }
     let plan = job.plan()?;
     let progress = &assignment.progress;
     let settings = match assignment.alone {
@@ -140,9 +133,4 @@ fn unread(assignment: &Assignment, setting: &SlotSetting, failure: &TaskFailure)
 pub(super) fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
     let _engine = progress.engine();
     work()
-}
-
-pub(in crate::agent) fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

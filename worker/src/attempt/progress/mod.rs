@@ -62,17 +62,6 @@ pub struct Progress {
     /// Minimum time of the attempt, and its start.
     least: (Duration, OnceLock<Instant>),
     bad_records: OnceLock<BadRecords>,
-    elsewhere: OnceLock<RanElsewhere>,
-}
-
-/// Data of an attempt that ran in another process.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RanElsewhere {
-    /// CPU time of its thread there.
-    pub cpu_ns: u64,
-    /// Maximum resident memory of that process so far.
-    pub peak_bytes: u64,
-    left_out: Vec<FileBadRecords>,
 }
 
 impl Progress {
@@ -114,18 +103,7 @@ impl Progress {
     /// Returns the records that the attempt has skipped so far.
     #[must_use]
     pub fn left_out(&self) -> Vec<FileBadRecords> {
-        let here = self.bad_records.get().map(BadRecords::found);
-        here.unwrap_or_else(|| self.elsewhere().left_out)
-    }
-
-    /// Records that another process ran the attempt and skipped these records.
-    pub(crate) fn ran_elsewhere(&self, cpu_ns: u64, peak_bytes: u64, left_out: Vec<FileBadRecords>) {
-        let _ = self.elsewhere.set(RanElsewhere { cpu_ns, peak_bytes, left_out });
-    }
-
-    /// Returns the data of that process, if so.
-    pub(crate) fn elsewhere(&self) -> RanElsewhere {
-        self.elsewhere.get().cloned().unwrap_or_default()
+        self.bad_records.get().map(BadRecords::found).unwrap_or_default()
     }
 
     /// # Errors

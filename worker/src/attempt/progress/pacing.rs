@@ -2,6 +2,7 @@
 
 use super::{PACED, Progress};
 use crate::attempt::pace::Pacer;
+use crate::machine::thread_cpu_ns;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -115,10 +116,4 @@ impl Progress {
             self.paced_ns.fetch_add(before.elapsed().as_nanos() as u64, Relaxed);
         }
     }
-}
-
-/// Returns the CPU time of this thread.
-fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
