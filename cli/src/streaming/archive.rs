@@ -16,6 +16,10 @@ pub enum ArchiveError {
     Kind,
     #[error("it is not a regular file")]
     NoFile,
+    #[error(
+        "it has more than {0} bytes when it is unpacked; put the files where all workers see them"
+    )]
+    Large(u64),
     #[error("it cannot be unpacked")]
     Io(#[from] io::Error),
     #[error("it cannot be unpacked")]
@@ -26,8 +30,8 @@ pub enum ArchiveError {
 /// refused.
 ///
 /// # Errors
-/// A file that is not a whole archive.
-pub fn unpack(archive: &Path, directory: &Path) -> Result<(), ArchiveError> {
+/// A file that is not a whole archive, or has more than `bytes_max` bytes when it is unpacked.
+pub fn unpack(archive: &Path, directory: &Path, bytes_max: u64) -> Result<(), ArchiveError> {
     // Reading a pipe would block.
     if !fs::metadata(archive)?.is_file() {
         return Err(ArchiveError::NoFile);
@@ -37,21 +41,29 @@ pub fn unpack(archive: &Path, directory: &Path) -> Result<(), ArchiveError> {
     let is = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     let file = BufReader::new(File::open(archive)?);
     if is(&[".zip", ".jar"]) {
-        Ok(ZipArchive::new(file)?.extract(directory)?)
+        let mut zip = ZipArchive::new(file)?;
+        match zip.decompressed_size() {
+            Some(bytes) if bytes <= u128::from(bytes_max) => Ok(zip.extract(directory)?),
+            _ => Err(ArchiveError::Large(bytes_max)),
+        }
     } else if is(&[".tar.gz", ".tgz"]) {
-        Ok(unpack_tar(MultiGzDecoder::new(file), directory)?)
+        unpack_tar(MultiGzDecoder::new(file), directory, bytes_max)
     } else if is(&[".tar"]) {
-        Ok(unpack_tar(file, directory)?)
+        unpack_tar(file, directory, bytes_max)
     } else {
         Err(ArchiveError::Kind)
     }
 }
 
-fn unpack_tar(tar: impl Read, directory: &Path) -> io::Result<()> {
-    let mut archive = tar::Archive::new(tar);
-    archive.unpack(directory)?;
+fn unpack_tar(tar: impl Read, directory: &Path, bytes_max: u64) -> Result<(), ArchiveError> {
+    let mut tar = tar.take(bytes_max);
     // The checksum of a gzipped archive is after its last entry.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).map(drop)
+    let unpacked =
+        tar::Archive::new(&mut tar).unpack(directory).and_then(|()| io::copy(&mut tar, &mut io::sink()));
+    match tar.limit() {
+        0 => Err(ArchiveError::Large(bytes_max)),
+        _ => Ok(unpacked.map(drop)?),
+    }
 }
 
 #[cfg(test)]
@@ -67,7 +79,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let archive = directory.path().join(name);
         fs::write(&archive, bytes).unwrap();
-        unpack(&archive, &directory.path().join("to"))?;
+        unpack(&archive, &directory.path().join("to"), 1 << 14)?;
         Ok(directory)
     }
 
@@ -140,6 +152,21 @@ mod tests {
         file.set_cksum();
         tar.append(&file, &b"x"[..]).unwrap();
         assert!(unpacked("a.tar", &tar.into_inner().unwrap()).is_err());
+    }
+
+    #[test]
+    fn archive_with_more_bytes_than_can_be_shipped_is_refused() {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut file = header("zeros", EntryType::Regular, 0o644, 1 << 14);
+        file.set_cksum();
+        tar.append(&file, &[0; 1 << 14][..]).unwrap();
+        let tgz = gzipped(&tar.into_inner().unwrap());
+        assert!(matches!(unpacked("a.tgz", &tgz), Err(ArchiveError::Large(_))));
+        let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+        zip.start_file("zeros", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(&[0; (1 << 14) + 1]).unwrap();
+        let zip = zip.finish().unwrap().into_inner();
+        assert!(matches!(unpacked("a.zip", &zip), Err(ArchiveError::Large(_))));
     }
 
     #[test]

@@ -31,7 +31,7 @@ use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::registry::Registry;
 use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_runtime::submit::{JobOptions, SubmitError};
-use gristmill_streaming::{LineInput, ShippedFile, write_bundle};
+use gristmill_streaming::{BUNDLE_BYTES_MAX, LineInput, ShippedFile, write_bundle};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::plan::{FileCuts, SplitGoal};
 use gristmill_worker::output::PartFormat;
@@ -330,7 +330,7 @@ fn run_on(
     let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
     for ShippedFile { name, path: archive } in &typed.archives {
         let path = folder.join("archives").join(name);
-        archive::unpack(archive, &path).map_err(|error| {
+        archive::unpack(archive, &path, BUNDLE_BYTES_MAX).map_err(|error| {
             submit(format!("-archives {}: {}", archive.display(), gristmill_runtime::chain(&error)))
         })?;
         job.files.push(ShippedFile { name: name.clone(), path });

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tar::{Archive, Builder, HeaderMode};
 
 /// Maximum bytes of a bundle. Workers hold it in memory while they unpack it.
-const BUNDLE_BYTES_MAX: u64 = 1 << 30;
+pub const BUNDLE_BYTES_MAX: u64 = 1 << 30;
 
 /// Writes all files, and directories with their content, to a bundle. A named path may be a link and is
 /// followed; within directories links stay links.

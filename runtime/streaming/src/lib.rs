@@ -27,7 +27,7 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
-pub use bundle::write_bundle;
+pub use bundle::{BUNDLE_BYTES_MAX, write_bundle};
 pub use command::split_command;
 pub use environment::job_number;
 pub use fields::FieldRule;
