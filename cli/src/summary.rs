@@ -139,9 +139,6 @@ fn costs(status: &JobStatus) -> Vec<SummaryLine> {
 fn remarks(status: &JobStatus) -> Vec<SummaryLine> {
     let counters =
         status.counters.iter().map(|(name, count)| ("counter", format!("{name} = {}", grouped(*count))));
-    let sums = status.sums.iter().map(|(name, sum)| ("sum", format!("{name} = {sum}")));
-    let maxima = status.maxima.iter().map(|(name, most)| ("greatest", format!("{name} = {most}")));
-    let counters = counters.chain(sums).chain(maxima);
     let remarks = status.remarks.iter().map(|remark| ("remark", remark.clone()));
     let incidents =
         status.incidents.iter().take(INCIDENTS_SHOWN).map(|incident| ("incident", incident.clone()));

@@ -54,8 +54,6 @@ fn about(trace: &JobTrace, clock: Clock) -> Value {
         "maps_done_us": trace.status.maps_done_ns.map(|ns| clock.us(ns)),
         "ended_us": trace.status.ended_ns.map(|ns| clock.us(ns)),
         "counters": trace.status.counters,
-        "sums": trace.status.sums,
-        "maxima": trace.status.maxima,
     })
 }
 
@@ -105,8 +103,6 @@ fn attempt_event(record: &AttemptRecord, end_ns: u64, clock: Clock, rows: &mut R
             "records_in": report.map(|report| report.records_in),
             "bytes_out": report.map(|report| report.bytes_out),
             "counters": report.map(|report| report.counters.iter().cloned().collect::<BTreeMap<_, _>>()),
-            "sums": report.map(|report| report.measures.values_of_sums()),
-            "maxima": report.map(|report| &report.measures.maxima),
             "cpu_us": report.map(|report| report.cpu_ns as f64 / 1e3),
             "paced_us": report.map(|report| report.paced_ns as f64 / 1e3),
             "suspended_us": report.map(|report| report.suspended_ns as f64 / 1e3),

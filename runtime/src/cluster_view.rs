@@ -50,7 +50,7 @@ impl Listing for ClusterListing<'_> {
         };
         let name = FilePath::new([format!("{worker}:").as_bytes(), path.as_bytes()].concat());
         let Some(endpoint) = cluster.endpoint(worker) else {
-            return Err(InputError::OutOfReach { path: name });
+            return Err(InputError::out_of_reach(&name));
         };
         cluster.runtime.block_on(list_on(cluster, (worker, endpoint), path, &name))
     }

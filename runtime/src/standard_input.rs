@@ -31,7 +31,11 @@ impl StandardInput {
     /// # Errors
     /// No directory, or a file that cannot be written.
     pub(crate) fn file(&self) -> Result<FilePath, InputError> {
-        let Some(folder) = &self.folder else { return Err(InputError::StandardInput) };
+        let Some(folder) = &self.folder else {
+            return Err(InputError::refused(
+                "standard input (`-`) is read by `run` and by `submit` that stays attached; write it to a file and name that",
+            ));
+        };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = &*kept {
             return Ok(path.clone());

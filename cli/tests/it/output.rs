@@ -147,8 +147,6 @@ fn named_output_lies_beside_the_main_one_and_comes_with_it_or_not_at_all() {
         );
     }
     assert_eq!(said["records"], 2000);
-    // Two thousand tenths: plain addition gives another sum for each order.
-    assert_eq!((&said["sums"]["tenths"], &said["maxima"]["longest"]), (&200.0.into(), &9.0.into()));
     let read =
         |input: &Path| sandbox.run_well(["run", "grep", "", input.to_str().unwrap(), "--quiet"]).stdout;
     assert_eq!(sorted(&read(&out)), lines(false), "a later job reads the main output");

@@ -232,12 +232,6 @@ pub struct JobStatus {
     pub attempts: AttemptCounts,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
-    /// Float sums of user code, summed exactly and rounded once.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sums: BTreeMap<String, f64>,
-    /// Maxima reported by user code.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub maxima: BTreeMap<String, f64>,
     /// Published parts in order; listed for a follower only once the job has ended.
     pub parts: Vec<Part>,
     /// Places where the parts were built; sent only to the process that publishes them.

@@ -209,18 +209,6 @@ impl JobReport {
         self.status.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// A float sum of user code; 0 if it does not exist.
-    #[must_use]
-    pub fn sum(&self, name: &str) -> f64 {
-        self.status.sums.get(name).copied().unwrap_or(0.0)
-    }
-
-    /// A maximum reported by user code; `None` if there is none.
-    #[must_use]
-    pub fn maximum(&self, name: &str) -> Option<f64> {
-        self.status.maxima.get(name).copied()
-    }
-
     /// The output directory as the input of another job.
     #[must_use]
     pub fn as_input(&self) -> String {

@@ -37,12 +37,6 @@ pub struct Success {
     pub bytes: u64,
     /// User counters.
     pub counters: BTreeMap<String, u64>,
-    /// Float sums of user code.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sums: BTreeMap<String, f64>,
-    /// Maxima reported by user code.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub maxima: BTreeMap<String, f64>,
     /// Remarks of the plan.
     pub remarks: Vec<String>,
     /// Skipped records of the input; they are listed in [`BAD_RECORDS`].
@@ -63,8 +57,6 @@ impl Success {
             records: status.totals.records_out,
             bytes: status.totals.bytes_out,
             counters: status.counters.clone(),
-            sums: status.sums.clone(),
-            maxima: status.maxima.clone(),
             remarks: status.remarks.clone(),
             bad_records: status.bad_records.clone(),
         }

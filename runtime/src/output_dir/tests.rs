@@ -21,8 +21,6 @@ fn success() -> Success {
         records: 0,
         bytes: 0,
         counters: BTreeMap::new(),
-        sums: BTreeMap::new(),
-        maxima: BTreeMap::new(),
         remarks: Vec::new(),
         bad_records: Vec::new(),
     }

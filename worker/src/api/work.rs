@@ -8,7 +8,7 @@ use crate::input::Blocks;
 use crate::key::GroupPrefix;
 use crate::output::Output;
 use crate::protocol::HandOver;
-use crate::segment::{SegmentData, SpillDirs};
+use crate::segment::SegmentData;
 use std::sync::Arc;
 
 /// Functions of a job with a reduce, with erased types.
@@ -61,5 +61,4 @@ pub(crate) struct ErasedSample<'a> {
     pub(crate) blocks: &'a mut dyn Blocks,
     pub(crate) side: Arc<SideInputs>,
     pub(crate) sample: KeySample,
-    pub(crate) spill: SpillDirs,
 }

@@ -1,7 +1,6 @@
-//! Counters and measures of user code in an attempt, by name.
+//! Counters of user code in an attempt, by name.
 
-use super::{TaskError, TaskResult, TaskStats};
-use crate::protocol::{MEASURE_MAX, Measures};
+use super::TaskStats;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,12 +19,9 @@ impl Counter {
     }
 }
 
-/// Counters of one attempt by name, and its other measures.
+/// Counters of one attempt by name.
 #[derive(Clone, Debug, Default)]
-pub struct Counters {
-    counts: Rc<RefCell<BTreeMap<String, Rc<Cell<u64>>>>>,
-    measures: Rc<RefCell<Measures>>,
-}
+pub struct Counters(Rc<RefCell<BTreeMap<String, Rc<Cell<u64>>>>>);
 
 impl Counters {
     /// Maximum number of different names in one task; further ones are all counted under [`Counters::OVERFLOW`].
@@ -36,15 +32,14 @@ impl Counters {
     /// Returns the counter of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Counter {
-        let mut all = self.counts.borrow_mut();
+        let mut all = self.0.borrow_mut();
         let name = if all.len() < Self::NAMES_MAX || all.contains_key(name) { name } else { Self::OVERFLOW };
         Counter(all.entry(name.to_owned()).or_default().clone())
     }
 
-    /// Restores all counters and measures from another attempt: counters that are not named start at 0.
-    pub(crate) fn restore(&self, values: &[(String, u64)], measures: &Measures) {
-        self.measures.replace(measures.clone());
-        let mut all = self.counts.borrow_mut();
+    /// Restores all counters from another attempt: counters that are not named start at 0.
+    pub(crate) fn restore(&self, values: &[(String, u64)]) {
+        let mut all = self.0.borrow_mut();
         for count in all.values() {
             count.set(0);
         }
@@ -56,20 +51,12 @@ impl Counters {
     /// Returns all values, in the order of names.
     #[must_use]
     pub fn values(&self) -> Vec<(String, u64)> {
-        self.counts.borrow().iter().map(|(name, count)| (name.clone(), count.get())).collect()
-    }
-}
-
-impl Counters {
-    /// Returns the other measures.
-    #[must_use]
-    pub fn measures(&self) -> Measures {
-        self.measures.borrow().clone().settled()
+        self.0.borrow().iter().map(|(name, count)| (name.clone(), count.get())).collect()
     }
 
-    /// Returns all counters and measures of an ended attempt.
+    /// Returns all counters of an ended attempt.
     pub(crate) fn stats(&self) -> TaskStats {
-        TaskStats { counters: self.values(), measures: self.measures(), local_bytes: 0 }
+        TaskStats { counters: self.values(), local_bytes: 0 }
     }
 }
 
@@ -81,31 +68,13 @@ macro_rules! counting_methods {
         pub fn count(&mut self, name: &str, n: u64) {
             self.counts.add(name, n);
         }
-
-        /// Adds to the float sum of this name, which is exact until it is read. It depends neither on the
-        /// order of additions nor on the tasks that add. The result, `--json` and traces show it next to
-        /// the counters.
-        ///
-        /// # Errors
-        /// The number is not finite, or its absolute value exceeds 1e280.
-        pub fn sum(&mut self, name: &str, number: f64) -> TaskResult {
-            self.counts.sum(name, number)
-        }
-
-        /// Keeps the largest number of this name that any task reports, next to the counters.
-        ///
-        /// # Errors
-        /// The errors of `sum`.
-        pub fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
-            self.counts.maximum(name, number)
-        }
     };
 }
 pub(crate) use counting_methods;
 
-/// Counts and measures by name for code without counters; they are added to the attempt's when it ends.
+/// Counts by name for code without counters; they are added to the attempt's when it ends.
 #[derive(Debug, Default)]
-pub(crate) struct NamedCounts(BTreeMap<String, u64>, Measures);
+pub(crate) struct NamedCounts(BTreeMap<String, u64>);
 
 impl NamedCounts {
     /// Adds to the count of this name. The number of names is limited as for [`Counters`].
@@ -119,33 +88,10 @@ impl NamedCounts {
         }
     }
 
-    /// Adds to the sum of this name.
-    pub(crate) fn sum(&mut self, name: &str, number: f64) -> TaskResult {
-        self.1.sum(name, measured(name, number)?);
-        Ok(())
-    }
-
-    /// Updates the maximum of this name.
-    pub(crate) fn maximum(&mut self, name: &str, number: f64) -> TaskResult {
-        self.1.maximum(name, measured(name, number)?);
-        Ok(())
-    }
-
-    /// Moves all counts and measures to `counters`.
+    /// Moves all counts to `counters`.
     pub(crate) fn move_to(&mut self, counters: &Counters) {
-        counters.measures.borrow_mut().merge(&std::mem::take(&mut self.1), true);
         for (name, count) in std::mem::take(&mut self.0) {
             counters.get(&name).add(count);
         }
-    }
-}
-
-/// Checks that a number can be measured.
-fn measured(name: &str, number: f64) -> TaskResult<f64> {
-    match number.abs() <= MEASURE_MAX {
-        true => Ok(number),
-        false => Err(TaskError::new(format!(
-            "{number} cannot be measured as {name}: it is no number of at most {MEASURE_MAX:e} either way from 0"
-        ))),
     }
 }

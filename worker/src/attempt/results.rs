@@ -2,7 +2,7 @@
 
 use crate::input::{SplitBlocks, bad_records};
 use crate::narration::MapStory;
-use crate::protocol::{HandOver, Measures, NamedPart};
+use crate::protocol::{HandOver, NamedPart};
 use crate::segment::MapOutput;
 
 /// Statistics of a successful attempt in addition to its `Progress`.
@@ -10,14 +10,9 @@ use crate::segment::MapOutput;
 pub struct TaskStats {
     /// Counters of user code, by name.
     pub counters: Vec<(String, u64)>,
-    /// Other measures of user code.
-    pub measures: Measures,
     /// Input bytes on this machine; the rest was received from another process.
     pub local_bytes: u64,
 }
-
-/// Counts bytes after the last member of gzip and bzip2 files: they are not data, but the user should know of them.
-const LEFT_OUT_COUNTER: &str = "bytes behind compressed data, left out";
 
 /// Counts bad records that were skipped.
 const BAD_RECORDS_COUNTER: &str = "bad records, left out";
@@ -25,9 +20,6 @@ const BAD_RECORDS_COUNTER: &str = "bad records, left out";
 impl TaskStats {
     pub(crate) fn note_input(&mut self, read: &SplitBlocks<'_>) {
         self.local_bytes = read.local_bytes();
-        if 0 < read.left_out() {
-            self.counters.push((LEFT_OUT_COUNTER.to_owned(), read.left_out()));
-        }
         let bad = bad_records::count(&read.bad_records().found());
         if 0 < bad {
             self.counters.push((BAD_RECORDS_COUNTER.to_owned(), bad));

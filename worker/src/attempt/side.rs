@@ -5,7 +5,8 @@
 use super::refusal::refuse_record;
 use super::{FailureKind, Progress, TaskError, TaskResult};
 use crate::input::{
-    BadRecords, Block, Blocks, FileAccess, InputError, InputLimits, Piece, Record, Source, Split, open_split,
+    BadRecords, Block, Blocks, FileAccess, FilePath, InputError, InputLimits, Piece, Record, Source, Split,
+    open_split,
 };
 use crate::narration::{ITEMS_MAX, KeptInputs, RecordNarrator, StoryPiece, StoryRecord, Told};
 use crate::sanitize;
@@ -153,8 +154,10 @@ impl SideContents {
         let mut blocks = open_split(file, access, limits);
         while let Some(block) = blocks.next_block()? {
             if SIDE_BYTES_MAX - self.bytes.len() <= block.bytes().len() {
-                let path = block.source().path.as_str().into();
-                return Err(InputError::SideTooLarge { path, limit: SIDE_BYTES_MAX as u64 });
+                return Err(InputError::refused(format!(
+                    "side input {} makes more than {SIDE_BYTES_MAX} bytes, too much to hold in memory",
+                    FilePath::from(block.source().path.as_str())
+                )));
             }
             if first.is_none() {
                 first = Some((block.source().clone(), block.offset()));

@@ -1,37 +1,16 @@
 //! Emitter that keeps its pairs, for tests of mappers.
 
 use super::{EmitTarget, Emitter, EmitterSetting, Partitioning};
-use crate::attempt::{Progress, TaskFailure, TaskResult};
-use crate::budget::KeptInFiles;
+use crate::attempt::{TaskFailure, TaskResult};
 use crate::key::Key;
-use crate::recycle::Recycler;
-use crate::segment::{SegmentOrder, SpillCompression, SpillDirs, WriteSetting};
 use crate::value::Value;
-use gristmill_scheduler::ids::JobId;
-use std::sync::Arc;
 
 impl<K: Key, V: Value> Emitter<K, V> {
     /// Creates an emitter that keeps all pairs in memory in order, for inspection with
     /// `into_pairs`. It is for the functions of `testing`, not for tasks.
     #[must_use]
     pub fn in_memory() -> Self {
-        let write = WriteSetting {
-            job: JobId(0),
-            map: 0,
-            epoch: 0,
-            partitions: 1,
-            order: SegmentOrder::Key,
-            // Nothing is ever spilled.
-            spill: SpillDirs::new(vec![std::env::temp_dir()]),
-            compression: SpillCompression::None,
-        };
-        let setting = EmitterSetting {
-            write,
-            fan_in_max: 2,
-            progress: Arc::new(Progress::default()),
-            recycler: Recycler::default(),
-            kept_in_files: KeptInFiles::none(),
-        };
+        let setting = EmitterSetting::without_spills();
         Self::new(EmitTarget::Kept(Vec::new()), Partitioning::Hash, setting)
     }
 

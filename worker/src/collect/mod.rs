@@ -21,8 +21,9 @@ use crate::budget::KeptInFiles;
 use crate::input::{Block, Record};
 use crate::key::Key;
 use crate::recycle::Recycler;
-use crate::segment::{MapOutput, PAIR_BYTES_MAX, WriteSetting};
+use crate::segment::{MapOutput, PAIR_BYTES_MAX, SegmentOrder, SpillCompression, SpillDirs, WriteSetting};
 use crate::value::Value;
+use gristmill_scheduler::ids::JobId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use window::KeyWindow;
@@ -92,6 +93,28 @@ pub(crate) struct EmitterSetting {
     pub progress: Arc<Progress>,
     pub recycler: Recycler,
     pub kept_in_files: KeptInFiles,
+}
+
+impl EmitterSetting {
+    /// Creates settings for pairs that are never written.
+    pub(crate) fn without_spills() -> Self {
+        let write = WriteSetting {
+            job: JobId(0),
+            map: 0,
+            epoch: 0,
+            partitions: 1,
+            order: SegmentOrder::Key,
+            spill: SpillDirs::new(vec![std::env::temp_dir()]),
+            compression: SpillCompression::None,
+        };
+        Self {
+            write,
+            fan_in_max: 2,
+            progress: Arc::default(),
+            recycler: Recycler::default(),
+            kept_in_files: KeptInFiles::none(),
+        }
+    }
 }
 
 impl<K: Key, V: Value> Emitter<K, V> {

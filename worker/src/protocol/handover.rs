@@ -1,6 +1,5 @@
 //! State of a suspended reduce attempt, from which another attempt continues.
 
-use super::Measures;
 use crate::http::Endpoint;
 use gristmill_scheduler::ids::AttemptId;
 use serde::{Deserialize, Serialize};
@@ -22,8 +21,6 @@ pub struct HandOver {
     pub reducer: Vec<u8>,
     /// User counters so far.
     pub counters: Vec<(String, u64)>,
-    /// Other measures of user code so far.
-    pub measures: Measures,
 }
 
 /// State from which a new attempt continues.

@@ -12,7 +12,6 @@ mod hello;
 mod holding;
 mod job;
 mod lanes;
-mod measures;
 mod report;
 
 use crate::http::{Endpoint, Secret};
@@ -27,8 +26,6 @@ pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
-pub(crate) use measures::MEASURE_MAX;
-pub use measures::{ExactSum, Measures};
 pub use report::{
     AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,
     NamedPart, Part,

@@ -1,6 +1,5 @@
 //! Reports of a worker about itself and its attempts.
 
-use super::Measures;
 use crate::folder::PlainName;
 use crate::input::FileBadRecords;
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
@@ -88,9 +87,6 @@ pub struct AttemptReport {
     pub local_bytes: u64,
     /// User counters.
     pub counters: Vec<(String, u64)>,
-    /// Other measures of user code.
-    #[serde(default)]
-    pub measures: Measures,
     /// CPU time of the slot's thread in nanoseconds.
     pub cpu_ns: u64,
     /// Memory use of its worker.

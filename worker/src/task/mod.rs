@@ -24,7 +24,7 @@ use crate::input::{Blocks, FileAccess, Split, open_split};
 use crate::narration::MapStory;
 use crate::output::Output;
 use crate::protocol::HandOver;
-use crate::segment::{SegmentData, SpillDirs};
+use crate::segment::SegmentData;
 use std::sync::Arc;
 
 fn map_reduce(plan: &JobPlan) -> Result<&dyn MapReduceWork, TaskFailure> {
@@ -143,7 +143,5 @@ pub fn sample_keys(
     side: Arc<SideInputs>,
     sample: KeySample,
 ) -> Result<KeySample, TaskFailure> {
-    // Sampling never spills, so the directory does not matter.
-    let spill = SpillDirs::new(vec![std::env::temp_dir()]);
-    map_reduce(plan)?.sample(ErasedSample { input, blocks, side, sample, spill })
+    map_reduce(plan)?.sample(ErasedSample { input, blocks, side, sample })
 }

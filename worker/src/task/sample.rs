@@ -5,12 +5,9 @@
 
 use super::map::{no_such_input, partitioning};
 use crate::api::{Counters, ErasedSample, JobPlan, MapReducePlan, MapReduceWork, TaskContext};
-use crate::attempt::{Progress, TaskFailure};
-use crate::budget::KeptInFiles;
+use crate::attempt::TaskFailure;
 use crate::collect::{EmitTarget, Emitter, EmitterSetting, KeySample};
 use crate::key::Key;
-use crate::recycle::Recycler;
-use crate::segment::{SegmentOrder, SpillCompression, WriteSetting};
 use crate::value::Value;
 use gristmill_scheduler::ids::{JobId, TaskId};
 use std::sync::Arc;
@@ -46,22 +43,13 @@ pub(super) fn run<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     erased: ErasedSample<'_>,
 ) -> Result<KeySample, TaskFailure> {
-    let ErasedSample { input, blocks, side, sample, spill } = erased;
+    let ErasedSample { input, blocks, side, sample } = erased;
     let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
-    let write = WriteSetting {
-        job: JobId(0),
-        map: 0,
-        epoch: 0,
-        partitions: 1,
-        order: SegmentOrder::Key,
-        spill,
-        compression: SpillCompression::None,
-    };
-    let (progress, recycler) = (Arc::new(Progress::default()), Recycler::default());
-    let kept_in_files = KeptInFiles::none();
-    let setting = EmitterSetting { write, fan_in_max: 2, progress, recycler, kept_in_files };
-    let mut emitter: Emitter<K, V> =
-        Emitter::new(EmitTarget::Sample(Some(sample)), partitioning(plan, &Arc::default()), setting);
+    let mut emitter: Emitter<K, V> = Emitter::new(
+        EmitTarget::Sample(Some(sample)),
+        partitioning(plan, &Arc::default()),
+        EmitterSetting::without_spills(),
+    );
     let context = TaskContext::new(TaskId::map(JobId(0), 0), 1, Counters::default(), side);
     mapper().run(&context, blocks, &mut emitter)?;
     Ok(emitter.into_sample().unwrap_or_default())

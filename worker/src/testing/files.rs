@@ -55,7 +55,7 @@ impl TrialFiles {
 
 impl Listing for TrialFiles {
     fn list(&self, place: Place, path: &FilePath) -> Result<Vec<ListedFile>, InputError> {
-        let Place::Submitter = place else { return Err(InputError::OutOfReach { path: path.clone() }) };
+        let Place::Submitter = place else { return Err(InputError::out_of_reach(path)) };
         let own = self.place(path.to_path());
         if own.exists() { list_local(&FilePath::from(own.as_path())) } else { list_local(path) }
     }

@@ -71,34 +71,6 @@ impl MapOnly for Twice {
 }
 
 #[test]
-fn what_tasks_measure_is_the_same_for_any_splits_and_parts() {
-    let job = |split_bytes, parts| {
-        let map = |line: Record<'_>, out: &mut Emitter<String, f64>| {
-            let number: f64 = line.parse()?;
-            out.sum("mapped", number)?;
-            out.maximum("most", number)?;
-            out.emit(&line.text(), number);
-            Ok(())
-        };
-        let plan = JobPlan::map_each(Input::lines(["numbers"]), map).reduce_each(|_, numbers, out| {
-            numbers.iter().try_for_each(|number| out.named("again")?.sum("reduced", number))
-        });
-        let numbers: String = (0..500).map(|n| format!("{}\n", f64::from(n) * 0.1)).collect();
-        Trial::of_plan(plan).file("numbers", numbers).split_bytes(split_bytes).parts(parts).run().unwrap()
-    };
-    let whole = job(1 << 20, 1);
-    assert_eq!((whole.sum("mapped"), whole.maximum("most")), (12475.0, Some(49.900000000000006)));
-    assert_eq!((whole.sum("reduced"), whole.sum("other"), whole.maximum("other")), (12475.0, 0.0, None));
-    for (split_bytes, parts) in [(7, 1), (100, 3), (999, 20)] {
-        let measures = job(split_bytes, parts).measures;
-        assert_eq!(measures.settled(), whole.measures.clone().settled(), "{split_bytes} {parts}");
-    }
-    let endless = JobPlan::map_only_each(Input::lines(["a"]), |_, out| out.sum("s", f64::INFINITY));
-    let failed = Trial::of_plan(endless).file("a", "a\n").run().unwrap_err().to_string();
-    assert!(failed.contains("inf cannot be measured as s"), "{failed}");
-}
-
-#[test]
 fn a_whole_file_is_a_record_however_long_it_is_and_however_it_is_cut() {
     let plan = || {
         JobPlan::map_only_each(Input::whole_files(["d"]), |file, out| {

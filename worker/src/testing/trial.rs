@@ -7,7 +7,6 @@ use crate::budget::Budget;
 use crate::input::plan::{SplitRules, plan_side, plan_splits};
 use crate::input::{InputError, LocalFiles, RecordFormat, Split, open_split};
 use crate::output::Output;
-use crate::protocol::{ExactSum, Measures};
 use crate::segment::{SegmentData, SpillDirs};
 use crate::task::{KeySample, cut_points, run_map, run_map_only, run_reduce, sample_keys};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
@@ -165,8 +164,6 @@ pub struct Written {
     pub named: BTreeMap<String, Vec<Vec<u8>>>,
     /// Counters of user code, by name.
     pub counters: BTreeMap<String, u64>,
-    /// Other measures of user code.
-    pub measures: Measures,
 }
 
 impl Written {
@@ -190,20 +187,7 @@ impl Written {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns a float sum; 0 if it was not used.
-    #[must_use]
-    pub fn sum(&self, name: &str) -> f64 {
-        self.measures.sums.get(name).map_or(0.0, ExactSum::value)
-    }
-
-    /// Returns a maximum; `None` if it was not used.
-    #[must_use]
-    pub fn maximum(&self, name: &str) -> Option<f64> {
-        self.measures.maxima.get(name).copied()
-    }
-
     fn count(&mut self, stats: TaskStats) {
-        self.measures.merge(&stats.measures, true);
         for (name, count) in stats.counters {
             let sum = self.counters.entry(name).or_default();
             *sum = sum.saturating_add(count);

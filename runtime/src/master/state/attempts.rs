@@ -6,7 +6,7 @@ use crate::api::{BuiltPart, FailureCode, JobFailure, NamedBadRecord};
 use gristmill_scheduler::ids::{AttemptId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::commit::{nonce_of, part_name};
-use gristmill_worker::input::{FileStamp, InputError};
+use gristmill_worker::input::{BadRecords, FileStamp};
 use gristmill_worker::objects::{attempt_object_name, is_url};
 use gristmill_worker::protocol::{AttemptReport, FailureClass, Part};
 
@@ -40,8 +40,7 @@ impl JobEntry {
         }
         let max = self.submission.bad_records_max;
         let NamedBadRecord { path, offset, reason } = self.bad_records.enter(task.index, files, max)?;
-        let error = InputError::TooManyBadRecords { path: path.as_str().into(), offset, reason, max };
-        Some(error.to_string())
+        Some(BadRecords::too_many(max, &path, offset, &reason).to_string())
     }
 
     /// Enters that a map attempt has produced its output. `offset` is the clock offset of its worker, and `same_host`

@@ -290,8 +290,6 @@ impl JobEntry {
             totals: records.sums.totals.clone(),
             attempts: context.backups.map_or(records.counts, |totals| records.counts.with_backups(totals)),
             counters: records.sums.counters.clone(),
-            sums: records.sums.measures.values_of_sums(),
-            maxima: records.sums.measures.maxima.clone(),
             parts: self
                 .output
                 .parts

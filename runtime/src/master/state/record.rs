@@ -201,10 +201,10 @@ impl TaskRecords {
     ) {
         let at = self.ended(attempt, now, AttemptEnd::handed_over(), Some(&report), offset_ns);
         self.sums.tidy(&mut report);
-        // The continuing attempt counts and measures from there.
-        let counted = (std::mem::take(&mut report.counters), std::mem::take(&mut report.measures));
+        // The continuing attempt counts from there.
+        let counted = std::mem::take(&mut report.counters);
         self.sums.add(&report);
-        (report.counters, report.measures) = counted;
+        report.counters = counted;
         self.keep(at, Some(Box::new(report)));
     }
 

@@ -1,7 +1,7 @@
 //! Sums and counters over the attempts of one job.
 
 use crate::api::JobTotals;
-use gristmill_worker::protocol::{AttemptReport, Measures};
+use gristmill_worker::protocol::AttemptReport;
 use gristmill_worker::sanitize;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,6 @@ pub(super) enum Nearness {
 pub(super) struct Sums {
     pub(super) totals: JobTotals,
     pub(super) counters: BTreeMap<String, u64>,
-    pub(super) measures: Measures,
     /// True if counters were dropped; `left_out_reported` is true once that was reported.
     left_out: bool,
     left_out_reported: bool,
@@ -67,15 +66,6 @@ impl Sums {
             if sanitize::check_name("the counter", name).is_err() {
                 *name = sanitize::line(name, sanitize::NAME_BYTES_MAX);
             }
-        }
-        if !report.measures.is_empty() {
-            report.measures =
-                std::mem::take(&mut report.measures).tidied(|name| {
-                    match sanitize::check_name("the measure", &name) {
-                        Ok(()) => name,
-                        Err(_) => sanitize::line(&name, sanitize::NAME_BYTES_MAX),
-                    }
-                });
         }
     }
 
@@ -125,7 +115,6 @@ impl Sums {
         ] {
             *sum = if add { sum.saturating_add(number) } else { sum.saturating_sub(number) };
         }
-        self.measures.merge(&report.measures, add);
     }
 }
 

@@ -35,8 +35,7 @@ use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Sp
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{
     AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, Heartbeat, Hello,
-    LaneOrder, LaneShare, MasterFrame, Measures, PROTOCOL_VERSION, Part, SlotCounts, WorkerFrame,
-    ended_proof,
+    LaneOrder, LaneShare, MasterFrame, PROTOCOL_VERSION, Part, SlotCounts, WorkerFrame, ended_proof,
 };
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::segment::OutputFingerprint;
@@ -469,7 +468,6 @@ fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
         crc32c: 6,
         reducer: vec![7],
         counters: vec![("seen".to_owned(), 8)],
-        measures: Measures::default(),
     };
     let report = AttemptReport { cpu_ns: 9, counters: state.counters.clone(), ..AttemptReport::default() };
     let handed_over = WorkerFrame::HandedOver { attempt: reduce(job, 0), state: state.clone(), report };
@@ -969,7 +967,6 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         crc32c: 0,
         reducer: Vec::new(),
         counters: Vec::new(),
-        measures: Measures::default(),
     };
     let part = || Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 0, named: Vec::new() };
     let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());

@@ -40,7 +40,6 @@ pub(super) fn run(assignment: &Assignment, setting: &SlotSetting) {
         spilled_bytes: progress.spilled_bytes.load(Ordering::Relaxed),
         local_bytes: stats.local_bytes,
         counters: stats.counters,
-        measures: stats.measures,
         cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
         memory: MemoryUse {
             peak_bytes: setting.memory_peak.bytes(ended_ns, attempt.task.kind == TaskKind::Reduce),

@@ -48,7 +48,7 @@ impl<R: Reducer> KeyGroups<R> {
         let mut nowhere = self.output.nowhere();
         nowhere.watch(self.progress.clone());
         self.reducer.setup(context, &mut nowhere)?;
-        self.counters.restore(&state.counters, &state.measures);
+        self.counters.restore(&state.counters);
         self.reducer.restore(&state.reducer)?;
         (self.count, self.last) = (state.groups, state.last_key.clone());
         Ok(())
@@ -88,9 +88,9 @@ impl<R: Reducer> KeyGroups<R> {
         }
         let Some(reducer) = self.reducer.save() else { return Ok(None) };
         self.output.move_counts(&self.counters);
-        let (counters, measures) = (self.counters.values(), self.counters.measures());
+        let counters = self.counters.values();
         let names: usize = counters.iter().map(|(name, _)| name.len() + size_of::<u64>()).sum();
-        if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names + measures.bytes() {
+        if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names {
             return Ok(None);
         }
         let sum = self.output.written()?;
@@ -103,7 +103,6 @@ impl<R: Reducer> KeyGroups<R> {
             crc32c: sum.crc32c,
             reducer,
             counters,
-            measures,
         })))
     }
 

@@ -4,7 +4,7 @@ use super::super::*;
 use crate::api::KeyOrder;
 use crate::budget::Budget;
 use crate::input::{Block, InputError, RecordFormat, Source};
-use crate::segment::{OutputFingerprint, SpillCompression};
+use crate::segment::{OutputFingerprint, SpillCompression, SpillDirs};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use std::io::{self, Write};
 use std::sync::Mutex;

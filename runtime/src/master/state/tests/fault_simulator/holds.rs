@@ -5,7 +5,7 @@ use super::process::Process;
 use super::slots::Stage;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Span;
-use gristmill_worker::protocol::{AttemptReport, FailureClass, HandOver, Measures, WorkerFrame};
+use gristmill_worker::protocol::{AttemptReport, FailureClass, HandOver, WorkerFrame};
 use rand::RngExt as _;
 
 /// Time until a working attempt notices that it is cancelled.
@@ -32,7 +32,6 @@ impl Process {
             crc32c: 0,
             reducer: Vec::new(),
             counters: Vec::new(),
-            measures: Measures::default(),
         };
         if self.jobs.contains_key(&attempt.task.job) {
             self.handovers.insert(attempt, groups);
