@@ -6,9 +6,7 @@
 
 use crate::data::{SHRINK, table, text};
 use criterion::{Criterion, Throughput};
-use gristmill::worker::text::{
-    csv_fields, for_each_plain_row, for_each_word, for_each_word_plain, lines, unicode_words,
-};
+use gristmill::worker::text::{csv_fields, for_each_plain_row, for_each_word, lines, unicode_words};
 use std::convert::Infallible;
 
 /// Number of words of the text.
@@ -37,7 +35,7 @@ fn words(criterion: &mut Criterion) {
     group.bench_function("words byte by byte", |bencher| {
         bencher.iter(|| {
             let mut letters = 0;
-            for_each_word_plain(&text, |word| letters += word.len());
+            gristmill::worker::text::words(&text).for_each(|word| letters += word.len());
             letters
         });
     });

@@ -61,12 +61,12 @@ fn counts(inputs: &[String]) -> JobPlan {
 }
 
 fn shares(input: &str) -> JobPlan {
-    let by_document = |(document, word, count): (String, String, u64),
-                       out: &mut Emitter<String, (String, u64)>| {
+    let by_document = |line: Record<'_>, out: &mut Emitter<String, (String, u64)>| {
+        let (document, word, count): (String, String, u64) = line.json()?;
         out.emit(&document, (word, count));
         Ok(())
     };
-    JobPlan::map_json(Input::lines([input]), by_document).reduce_each(|document, words, out| {
+    JobPlan::map_each(Input::lines([input]), by_document).reduce_each(|document, words, out| {
         out.count("documents", 1);
         let words: Vec<(String, u64)> = words.iter().collect();
         let all = words.iter().map(|(_, count)| count).sum::<u64>() as f64;
@@ -75,12 +75,12 @@ fn shares(input: &str) -> JobPlan {
 }
 
 fn weights(input: &str, documents: f64) -> JobPlan {
-    let by_word = |(word, document, share): (String, String, f64),
-                   out: &mut Emitter<String, (String, f64)>| {
+    let by_word = |line: Record<'_>, out: &mut Emitter<String, (String, f64)>| {
+        let (word, document, share): (String, String, f64) = line.json()?;
         out.emit(&word, (document, share));
         Ok(())
     };
-    JobPlan::map_json(Input::lines([input]), by_word).reduce_each(move |word, shares, out| {
+    JobPlan::map_each(Input::lines([input]), by_word).reduce_each(move |word, shares, out| {
         let shares: Vec<(String, f64)> = shares.iter().collect();
         let rareness = (documents / shares.len() as f64).ln();
         shares.iter().for_each(|(document, share)| out.pair((document, word), share * rareness));

@@ -2,7 +2,6 @@
 //! of sorted outputs, sizes as users type them. The engine does not know their names.
 
 mod delimiter;
-mod escape;
 mod exact;
 mod frequency;
 pub mod generate;

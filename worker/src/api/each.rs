@@ -8,7 +8,6 @@ use crate::key::Key;
 use crate::merge::Values;
 use crate::output::Output;
 use crate::value::Value;
-use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -26,27 +25,6 @@ where
 
     fn map(&mut self, record: Record<'_>, out: &mut Emitter<K, V>) -> TaskResult {
         (self.0)(record, out)
-    }
-}
-
-/// Marker of the argument and result types of a function.
-type Types<T, K, V> = PhantomData<fn() -> (T, K, V)>;
-
-/// Mapper that calls a function for the value on each line.
-pub(crate) struct MapJson<T, K, V, F>(pub(crate) Arc<F>, pub(crate) Types<T, K, V>);
-
-impl<T, K, V, F> Mapper for MapJson<T, K, V, F>
-where
-    T: DeserializeOwned,
-    K: Key,
-    V: Value,
-    F: Fn(T, &mut Emitter<K, V>) -> TaskResult,
-{
-    type Key = K;
-    type Value = V;
-
-    fn map(&mut self, line: Record<'_>, out: &mut Emitter<K, V>) -> TaskResult {
-        (self.0)(line.json()?, out)
     }
 }
 

@@ -5,7 +5,7 @@
 //! monomorphic, outside one virtual call per task starts it.
 
 use super::TaskContext;
-use super::each::{MapEach, MapJson, MapOnlyEach};
+use super::each::{MapEach, MapOnlyEach};
 use super::task::{MapOnly, Mapper};
 use super::work::MapReduceWork;
 use crate::attempt::{TaskError, TaskFailure, TaskResult};
@@ -14,7 +14,6 @@ use crate::input::{Blocks, Compression, Input, Record, RecordFormat};
 use crate::key::{GroupPrefix, Key};
 use crate::output::{Output, PartFormat, RowLayout};
 use crate::value::Value;
-use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -104,30 +103,6 @@ impl JobPlan {
     {
         let map = Arc::new(map);
         Self::map(input, move || MapEach(map.clone(), PhantomData))
-    }
-
-    /// As [`JobPlan::map_each`] for lines written by [`Output::json`]: the function receives the value of each, as an
-    /// earlier job wrote it. A line that is not such a value fails the job.
-    ///
-    /// ```
-    /// # use gristmill_worker::prelude::*;
-    /// let by_count = |(word, count): (String, u64), out: &mut Emitter<u64, String>| {
-    ///     out.emit(count, word);
-    ///     Ok(())
-    /// };
-    /// let plan = JobPlan::map_json(Input::lines(["counts"]), by_count);
-    /// let plan = plan.reduce_each(|count, words, out| out.json(&(count, words.iter().collect::<Vec<String>>())));
-    /// # assert_eq!(plan.inputs().len(), 1);
-    /// ```
-    pub fn map_json<T, K, V, F>(input: Input, map: F) -> MapReducePlan<K, V>
-    where
-        T: DeserializeOwned + 'static,
-        K: Key,
-        V: Value,
-        F: Fn(T, &mut Emitter<K, V>) -> TaskResult + Send + Sync + 'static,
-    {
-        let map = Arc::new(map);
-        Self::map(input, move || MapJson(map.clone(), PhantomData))
     }
 
     /// Creates a plan without a reduce whose mapper is one function; see [`JobPlan::map_only`] and
@@ -305,17 +280,6 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
     {
         let map = Arc::new(map);
         self.map(input, move || MapEach(map.clone(), PhantomData))
-    }
-
-    /// Adds an input of values that an earlier job wrote; see [`JobPlan::map_json`].
-    #[must_use]
-    pub fn map_json<T, F>(self, input: Input, map: F) -> Self
-    where
-        T: DeserializeOwned + 'static,
-        F: Fn(T, &mut Emitter<K, V>) -> TaskResult + Send + Sync + 'static,
-    {
-        let map = Arc::new(map);
-        self.map(input, move || MapJson(map.clone(), PhantomData))
     }
 
     /// Merges values of equal keys before the shuffle. The reducer then gets one value per key. It cannot be combined

@@ -49,7 +49,6 @@ constructors!(Sum, Max, Min);
     message = "a combiner cannot add up values of type `{Self}`",
     note = "sums of floats depend on the order of adding, and a combiner's order is not defined: leave `.combine` out and add \
             the values in the reducer, where they come in a fixed order",
-    note = "one sum over all records, and not one for each key, is a measure: `out.sum(name, x)` adds floats up exactly",
     note = "a mean is a combiner of (sum, count) of whole numbers and a division in the reducer"
 )]
 pub trait WholeNumber: Value {

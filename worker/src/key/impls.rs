@@ -158,8 +158,8 @@ impl Key for char {
     }
 }
 
-/// Appends text or bytes in part form.
-fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+/// Appends text or bytes in part form: self-delimiting, and in the order of the bytes themselves.
+pub fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;
     while let Some(zero) = memchr::memchr(0, rest) {
         out.extend_from_slice(&rest[..=zero]);
@@ -171,7 +171,10 @@ fn encode_escaped(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Takes text or bytes in part form off the front and passes each range without escapes to `keep`.
-fn decode_escaped(bytes: &mut &[u8], mut keep: impl FnMut(&[u8])) -> Result<(), DecodeError> {
+///
+/// # Errors
+/// Bytes that are not in part form.
+pub fn decode_escaped(bytes: &mut &[u8], mut keep: impl FnMut(&[u8])) -> Result<(), DecodeError> {
     let wrong = DecodeError::part("a text or byte string", bytes);
     loop {
         let zero = memchr::memchr(0, bytes).ok_or(wrong)?;

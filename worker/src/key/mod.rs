@@ -9,6 +9,8 @@ mod impls;
 #[cfg(test)]
 mod tests;
 
+pub use impls::{decode_escaped, encode_escaped};
+
 use crate::narration::words_of;
 
 /// Error of bytes that are not the encoding of a key of the expected type.

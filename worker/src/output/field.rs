@@ -51,62 +51,11 @@ macro_rules! integer_fields {
         impl Field for $type {
             #[inline]
             fn write_to(&self, out: &mut Output) {
-                // The longest number has 39 digits and a sign.
-                let mut digits = [0u8; 40];
-                let mut at = digits.len();
-                let mut rest = self.unsigned_abs_value();
-                loop {
-                    at -= 1;
-                    digits[at] = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                    if rest == 0 {
-                        break;
-                    }
-                }
-                if self.is_below_zero() {
-                    at -= 1;
-                    digits[at] = b'-';
-                }
-                out.write(&digits[at..]);
+                out.write(itoa::Buffer::new().format(*self).as_bytes());
             }
         }
     )*};
 }
-
-/// Sign and magnitude of an integer, which differ between signed and unsigned types.
-trait Magnitude {
-    type Unsigned;
-    fn unsigned_abs_value(&self) -> Self::Unsigned;
-    fn is_below_zero(&self) -> bool;
-}
-
-macro_rules! magnitudes {
-    ($($signed:ident of $unsigned:ident),*) => {$(
-        impl Magnitude for $signed {
-            type Unsigned = $unsigned;
-            #[inline]
-            fn unsigned_abs_value(&self) -> $unsigned {
-                self.unsigned_abs()
-            }
-            #[inline]
-            fn is_below_zero(&self) -> bool {
-                *self < 0
-            }
-        }
-        impl Magnitude for $unsigned {
-            type Unsigned = $unsigned;
-            #[inline]
-            fn unsigned_abs_value(&self) -> $unsigned {
-                *self
-            }
-            #[inline]
-            fn is_below_zero(&self) -> bool {
-                false
-            }
-        }
-    )*};
-}
-magnitudes!(i8 of u8, i16 of u16, i32 of u32, i64 of u64, i128 of u128, isize of usize);
 integer_fields!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
 
 macro_rules! display_fields {

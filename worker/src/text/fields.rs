@@ -25,17 +25,6 @@ pub fn csv_fields(record: &[u8], delimiter: u8) -> CsvFields<'_> {
     CsvFields { rest: Some(record), delimiter }
 }
 
-/// Returns field `index` of a CSV row, from 0, without quotes; `None` if the row has fewer. The fields before it are
-/// skipped without being copied.
-#[must_use]
-pub fn csv_field(record: &[u8], delimiter: u8, index: usize) -> Option<Cow<'_, [u8]>> {
-    let mut fields = csv_fields(record, delimiter);
-    for _ in 0..index {
-        fields.next_raw()?;
-    }
-    fields.next()
-}
-
 /// Iterator over the fields of a CSV row; see [`csv_fields`].
 #[derive(Clone, Debug)]
 pub struct CsvFields<'a> {

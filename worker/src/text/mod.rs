@@ -9,11 +9,11 @@ mod rows;
 mod tests;
 mod words;
 
-pub use fields::{CsvFields, csv_field, csv_fields, fields, write_csv_field};
-pub use numbers::{parse_u64, write_i64, write_u64};
+pub use fields::{CsvFields, csv_fields, fields, write_csv_field};
+pub use numbers::parse_u64;
 pub(crate) use rows::count_plain_rows;
 pub use rows::{PlainRow, for_each_plain_row, is_plain};
-pub use words::{for_each_word, for_each_word_plain, is_white_space, unicode_words, words};
+pub use words::{for_each_word, is_white_space, unicode_words, words};
 
 /// Returns the lines of some bytes without their `\n`; the last one may lack it. A `\r` stays part of the line.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -91,10 +91,6 @@ fn csv_fields_follow_the_rule_of_quotes() {
             .map(|field| String::from_utf8(field.into_owned()).unwrap())
             .collect();
         assert_eq!(found, expected, "{row:?}");
-        for (index, field) in expected.iter().enumerate() {
-            assert_eq!(csv_field(row.as_bytes(), b',', index).unwrap(), field.as_bytes(), "{row:?} {index}");
-        }
-        assert_eq!(csv_field(row.as_bytes(), b',', expected.len()), None, "{row:?}");
     };
     check("", &[""]);
     check("a,b,", &["a", "b", ""]);
@@ -109,25 +105,18 @@ fn csv_fields_follow_the_rule_of_quotes() {
 
 #[test]
 fn csv_fields_without_escapes_are_not_copied() {
-    let copied =
-        |row: &'static str| matches!(csv_field(row.as_bytes(), b',', 0), Some(std::borrow::Cow::Owned(_)));
+    let copied = |row: &'static str| {
+        matches!(csv_fields(row.as_bytes(), b',').next(), Some(std::borrow::Cow::Owned(_)))
+    };
     assert!(!copied("plain,b"));
     assert!(!copied("\"a,b\",c"));
     assert!(copied("\"a\"\"b\",c"));
 }
 
 #[test]
-fn numbers_of_every_length_are_written_and_read() {
+fn numbers_of_every_length_are_read() {
     for number in (0..20).flat_map(|power| [10_u64.pow(power) - 1, 10_u64.pow(power)]).chain([u64::MAX]) {
-        let mut digits = Vec::new();
-        write_u64(number, &mut digits);
-        assert_eq!(digits, number.to_string().as_bytes());
-        assert_eq!(parse_u64(&digits), Some(number));
-    }
-    for number in [i64::MIN, -1, 0, i64::MAX] {
-        let mut digits = Vec::new();
-        write_i64(number, &mut digits);
-        assert_eq!(digits, number.to_string().as_bytes());
+        assert_eq!(parse_u64(number.to_string().as_bytes()), Some(number));
     }
     for text in ["", "-1", "+1", " 1", "1 ", "18446744073709551616", "1x"] {
         assert_eq!(parse_u64(text.as_bytes()), None, "{text:?}");
@@ -139,7 +128,6 @@ proptest! {
     fn all_forms_of_words_agree(bytes in wordy_bytes()) {
         let expected = owned(words(&bytes));
         prop_assert_eq!(&called(|word| for_each_word(&bytes, word)), &expected);
-        prop_assert_eq!(&called(|word| for_each_word_plain(&bytes, word)), &expected);
     }
 
     #[test]

@@ -24,23 +24,7 @@ pub fn unicode_words(text: &str) -> impl Iterator<Item = &str> {
     unicode_segmentation::UnicodeSegmentation::unicode_words(text)
 }
 
-/// Calls `word` for each word, in order. The simple implementation of [`for_each_word`].
-pub fn for_each_word_plain<'a>(bytes: &'a [u8], mut word: impl FnMut(&'a [u8])) {
-    let mut begin = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if is_white_space(byte) {
-            if begin < at {
-                word(&bytes[begin..at]);
-            }
-            begin = at + 1;
-        }
-    }
-    if begin < bytes.len() {
-        word(&bytes[begin..]);
-    }
-}
-
-/// Calls `word` for each word, in order: the same as [`for_each_word_plain`], 64 bytes at a time.
+/// Calls `word` for each word, in order: the same as [`words`], 64 bytes at a time.
 ///
 /// White space becomes a mask of 64 bits whose set bits are the ends of words, so the cost is per word and not per
 /// byte.

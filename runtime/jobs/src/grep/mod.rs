@@ -9,7 +9,7 @@ use super::frequency::{Columns, MostFrequent};
 use count::{CountLines, CountPerFile};
 use gristmill_worker::api::Sum;
 use gristmill_worker::prelude::*;
-use pattern::{LinePattern, PatternOptions};
+use pattern::LinePattern;
 use serde::{Deserialize, Serialize};
 
 /// Prints the lines that match a pattern
@@ -51,8 +51,8 @@ impl Job for Grep {
     const NAME: &'static str = "grep";
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
-        let options = PatternOptions { ignore_case: self.ignore_case, fixed_strings: self.fixed_strings };
-        let pattern = LinePattern::new(&self.pattern, options).map_err(|error| PlanError::Parameter {
+        let pattern = LinePattern::new(&self.pattern, self.ignore_case, self.fixed_strings);
+        let pattern = pattern.map_err(|error| PlanError::Parameter {
             parameter: "PATTERN".to_owned(),
             value: format!("{:?}", self.pattern),
             reason: error.to_string(),

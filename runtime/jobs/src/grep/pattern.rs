@@ -12,7 +12,6 @@
 //!
 //! The syntax tree itself is compiled, never its text: printed and parsed again, a tree may have another meaning.
 
-use memchr::memmem::Finder;
 use regex_automata::Input;
 use regex_automata::meta::{BuildError, Regex};
 use regex_syntax::hir::{
@@ -34,41 +33,21 @@ pub(super) enum PatternError {
     Compile { source: Box<BuildError> },
 }
 
-/// Options for parsing a pattern.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct PatternOptions {
-    pub(super) ignore_case: bool,
-    pub(super) fixed_strings: bool,
-}
-
 /// A pattern. Clone it for each thread: the clones do not wait for each other.
 #[derive(Clone, Debug)]
 pub(super) struct LinePattern {
-    search: Search,
+    regex: Regex,
     line_by_line: bool,
 }
 
-#[derive(Clone, Debug)]
-enum Search {
-    /// Boxed because it is ten times as large as the other variant.
-    Text(Box<Finder<'static>>),
-    Regex(Regex),
-}
-
 impl LinePattern {
-    pub(super) fn new(pattern: &str, options: PatternOptions) -> Result<Self, PatternError> {
-        if options.fixed_strings && !options.ignore_case {
-            if pattern.contains('\n') {
-                return Err(PatternError::LineBreak);
-            }
-            let search = Search::Text(Box::new(Finder::new(pattern.as_bytes()).into_owned()));
-            return Ok(Self { search, line_by_line: false });
-        }
-        let escaped = options.fixed_strings.then(|| regex_syntax::escape(pattern));
+    /// Compiles a regular expression, or with `fixed_strings` a plain text.
+    pub(super) fn new(pattern: &str, ignore_case: bool, fixed_strings: bool) -> Result<Self, PatternError> {
+        let escaped = fixed_strings.then(|| regex_syntax::escape(pattern));
         let hir = regex_syntax::ParserBuilder::new()
             .multi_line(true)
             .utf8(false)
-            .case_insensitive(options.ignore_case)
+            .case_insensitive(ignore_case)
             .build()
             .parse(escaped.as_deref().unwrap_or(pattern))
             .map_err(|source| PatternError::Syntax { source: Box::new(source) })?;
@@ -84,7 +63,7 @@ impl LinePattern {
             .configure(config)
             .build_from_hir(&hir)
             .map_err(|source| PatternError::Compile { source: Box::new(source) })?;
-        Ok(Self { search: Search::Regex(regex), line_by_line })
+        Ok(Self { regex, line_by_line })
     }
 
     /// Calls `with_line` for each matching line of `lines` (or each other line if `invert`), in order and without its
@@ -110,25 +89,16 @@ impl LinePattern {
     }
 
     /// Calls `with_piece` for each non-empty match in `line`, from left to right without overlap.
-    pub(super) fn for_each_match(&self, line: &[u8], mut with_piece: impl FnMut(&[u8])) {
-        match &self.search {
-            Search::Text(finder) if finder.needle().is_empty() => {}
-            Search::Text(finder) => {
-                let length = finder.needle().len();
-                finder.find_iter(line).for_each(|start| with_piece(&line[start..start + length]));
-            }
-            Search::Regex(regex) => {
-                let pieces = regex.find_iter(line).map(|found| &line[found.range()]);
-                pieces.filter(|piece| !piece.is_empty()).for_each(with_piece);
-            }
-        }
+    pub(super) fn for_each_match(&self, line: &[u8], with_piece: impl FnMut(&[u8])) {
+        let pieces = self.regex.find_iter(line).map(|found| &line[found.range()]);
+        pieces.filter(|piece| !piece.is_empty()).for_each(with_piece);
     }
 
     /// The first matching line that starts at `at`, the start of a line, or after it.
     fn next_line(&self, lines: &[u8], at: usize) -> Option<Range<usize>> {
         if self.line_by_line {
             let mut line = line_from(lines, at);
-            while !self.is_match(&lines[line.clone()]) {
+            while !self.regex.is_match(&lines[line.clone()]) {
                 line = line_from(lines, line.end + 1);
                 if line.start >= lines.len() {
                     return None;
@@ -136,24 +106,14 @@ impl LinePattern {
             }
             return Some(line);
         }
-        let found = match &self.search {
-            Search::Text(finder) => at + finder.find(&lines[at..])?,
-            // Not a slice: the bytes before `at` determine if a line or a word starts there.
-            Search::Regex(regex) => regex.search(&Input::new(lines).range(at..))?.start(),
-        };
+        // Not a slice: the bytes before `at` determine if a line or a word starts there.
+        let found = self.regex.search(&Input::new(lines).range(at..))?.start();
         // An empty match behind the last line break is in no line.
         if found == lines.len() && lines.last() == Some(&b'\n') {
             return None;
         }
         let start = memchr::memrchr(b'\n', &lines[at..found]).map_or(at, |line_break| at + line_break + 1);
         Some(start..line_from(lines, found).end)
-    }
-
-    fn is_match(&self, line: &[u8]) -> bool {
-        match &self.search {
-            Search::Text(finder) => finder.find(line).is_some(),
-            Search::Regex(regex) => regex.is_match(line),
-        }
     }
 }
 

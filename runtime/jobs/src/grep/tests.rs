@@ -1,9 +1,20 @@
 //! Tests of the search of whole blocks against the plain definition, line by line.
 
 use super::count::{CountPerFile, FileCount};
-use super::pattern::{LinePattern, PatternError, PatternOptions};
+use super::pattern::{LinePattern, PatternError};
 use proptest::prelude::*;
 use regex::bytes::RegexBuilder;
+
+/// Options of a pattern.
+#[derive(Clone, Copy, Debug)]
+struct PatternOptions {
+    ignore_case: bool,
+    fixed_strings: bool,
+}
+
+fn compile(text: &str, options: PatternOptions) -> Result<LinePattern, PatternError> {
+    LinePattern::new(text, options.ignore_case, options.fixed_strings)
+}
 
 const PLAIN: PatternOptions = PatternOptions { ignore_case: false, fixed_strings: false };
 
@@ -31,7 +42,7 @@ fn pieces(pattern: &LinePattern, bytes: &[u8]) -> Vec<Vec<u8>> {
 
 /// Checks one pattern against the regex crate's own search of each line.
 fn check(text: &str, options: PatternOptions, bytes: &[u8]) {
-    let pattern = match LinePattern::new(text, options) {
+    let pattern = match compile(text, options) {
         Ok(pattern) => pattern,
         Err(PatternError::LineBreak) => return,
         Err(error) => panic!("{text:?}: {error}"),
@@ -174,7 +185,7 @@ fn repetitions_of_repetitions_mean_what_their_groups_say() {
 fn patterns_that_spell_out_a_line_break_are_refused() {
     for (text, fixed_strings) in [("a\\nb", false), ("a\nb", false), ("(x|a\\x0Ab)", false), ("a\nb", true)] {
         for ignore_case in [false, true] {
-            let pattern = LinePattern::new(text, PatternOptions { ignore_case, fixed_strings });
+            let pattern = compile(text, PatternOptions { ignore_case, fixed_strings });
             assert!(matches!(pattern, Err(PatternError::LineBreak)), "{text:?}");
         }
     }
@@ -182,14 +193,14 @@ fn patterns_that_spell_out_a_line_break_are_refused() {
 
 #[test]
 fn patterns_with_wrong_syntax_or_of_monstrous_size_are_refused() {
-    assert!(matches!(LinePattern::new("(", PLAIN), Err(PatternError::Syntax { .. })));
+    assert!(matches!(compile("(", PLAIN), Err(PatternError::Syntax { .. })));
     let huge = r"\w{1000}{1000}";
-    assert!(matches!(LinePattern::new(huge, PLAIN), Err(PatternError::Compile { .. })));
+    assert!(matches!(compile(huge, PLAIN), Err(PatternError::Compile { .. })));
 }
 
 #[test]
 fn a_dollar_matches_before_the_line_feed_but_not_before_a_carriage_return() {
-    let pattern = LinePattern::new("foo$", PLAIN).unwrap();
+    let pattern = compile("foo$", PLAIN).unwrap();
     assert_eq!(found(&pattern, b"foo\r\nfoo\nxfoo", false), [&b"foo"[..], b"xfoo"]);
 }
 
@@ -197,7 +208,7 @@ fn a_dollar_matches_before_the_line_feed_but_not_before_a_carriage_return() {
 fn a_negated_class_does_not_run_through_the_block_once_for_each_line() {
     // Quadratic time would be minutes here.
     let text = b"a,b\n".repeat(200_000);
-    let pattern = LinePattern::new("a[^;]*$", PLAIN).unwrap();
+    let pattern = compile("a[^;]*$", PLAIN).unwrap();
     assert_eq!(found(&pattern, &text, false).len(), 200_000);
 }
 

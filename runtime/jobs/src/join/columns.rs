@@ -5,7 +5,6 @@ use gristmill_worker::input::plan::FirstRecord;
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One of the two tables.
@@ -152,8 +151,6 @@ pub(super) struct Table {
     pub(super) names: Option<Vec<String>>,
     /// The file with the first row.
     pub(super) first_file: String,
-    /// Files with the same columns in another order: the file, and the place of each column of the table in its rows.
-    pub(super) orders: BTreeMap<String, Vec<usize>>,
     /// Bytes of all files.
     pub(super) bytes: u64,
 }
@@ -167,11 +164,9 @@ impl PreparedJoin {
         for side in [Side::Left, Side::Right] {
             let table = self.table(side);
             let selected = self.selected(side).unwrap_or_default();
-            let orders = table.orders.values();
-            let places = table.keys.iter().chain(&selected).chain(orders.clone().flatten());
+            let places = table.keys.iter().chain(&selected);
             let fits = (1..=COLUMNS_MAX).contains(&table.width)
                 && places.max().is_none_or(|last| *last < table.width)
-                && orders.map(Vec::len).all(|columns| columns == table.width)
                 && table.names.as_ref().is_none_or(|names| names.len() == table.width);
             if !fits {
                 let (parameter, value) = ("prepared".to_owned(), format!("the columns of the {side} table"));
@@ -235,8 +230,8 @@ pub(super) fn find(
     let keys = keys.collect::<Result<Vec<usize>, PlanError>>()?;
     // A table without rows is as wide as its join columns need: further empty fields make no difference.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
-    let (names, orders) = (header.then_some(fields), BTreeMap::new());
-    Ok((Table { keys, width, names, first_file, orders, bytes }, first_rows))
+    let names = header.then_some(fields);
+    Ok((Table { keys, width, names, first_file, bytes }, first_rows))
 }
 
 /// Description of an error in a table, with the file whose first row shows it: an unrelated file may be listed before
@@ -252,53 +247,23 @@ fn names(row: &[u8], delimiter: u8) -> Vec<String> {
     text::csv_fields(row, delimiter).map(|field| String::from_utf8_lossy(&field).into_owned()).collect()
 }
 
-/// Files of a table whose columns are in another order than in the first one, by their headers.
-pub(super) fn find_orders(
-    side: Side,
-    headers: &[FirstRecord],
-    delimiter: u8,
-) -> Result<BTreeMap<String, Vec<usize>>, PlanError> {
-    let mut orders = BTreeMap::new();
-    let Some(first) = headers.first() else { return Ok(orders) };
-    let fields = |header: &FirstRecord| -> Vec<Vec<u8>> {
-        text::csv_fields(&header.bytes, delimiter).map(Cow::into_owned).collect()
+/// Rejects a table whose files have different headers.
+pub(super) fn check_headers(side: Side, headers: &[FirstRecord], delimiter: u8) -> Result<(), PlanError> {
+    let Some((first, others)) = headers.split_first() else { return Ok(()) };
+    let fields = |header: &FirstRecord| {
+        text::csv_fields(&header.bytes, delimiter).map(Cow::into_owned).collect::<Vec<_>>()
     };
     let expected = fields(first);
+    let Some(other) = others.iter().find(|header| fields(header) != expected) else { return Ok(()) };
     let listed = |header: &FirstRecord| names(&header.bytes, delimiter).join(", ");
-    let refused = |header: &FirstRecord, reason: String| {
-        Err(PlanError::Input { path: header.path.to_string(), reason })
-    };
-    let mut seen = BTreeMap::new();
-    for header in headers {
-        let found = fields(header);
-        // Rows refer to their file by its name as text, which two files share if it was not UTF-8.
-        let name = header.path.to_text();
-        if *seen.entry(name.clone()).or_insert_with(|| found.clone()) != found {
-            return refused(header, "another file of that name has another header; rename one".to_owned());
-        }
-        if found == expected {
-            continue;
-        }
-        let distinct: BTreeSet<&Vec<u8>> = found.iter().collect();
-        let place = |column| found.iter().position(|field| field == column);
-        let order: Option<Vec<usize>> = expected.iter().map(place).collect();
-        match order {
-            Some(order) if distinct.len() == found.len() && found.len() == expected.len() => {
-                orders.insert(name, order);
-            }
-            _ => {
-                let reason = format!(
-                    "its header has the columns {}, but that of {}, the first file of the {side} table, has {}; \
-                     all files of a table need the same columns, in any order",
-                    listed(header),
-                    first.path,
-                    listed(first)
-                );
-                return refused(header, reason);
-            }
-        }
-    }
-    Ok(orders)
+    let reason = format!(
+        "its header has the columns {}, but that of {}, the first file of the {side} table, has {}; \
+         all files of a table need the same columns in the same order",
+        listed(other),
+        first.path,
+        listed(first)
+    );
+    Err(PlanError::Input { path: other.path.to_string(), reason })
 }
 
 /// Finds the columns of the output.

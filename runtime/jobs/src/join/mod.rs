@@ -52,8 +52,7 @@ pub struct Join {
     #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
     #[serde(default)]
     pub columns: Vec<OutputColumn>,
-    /// Header row at the start of each file, with the same columns in all files of a table, in any order; by default
-    /// only if a column is named
+    /// Header row at the start of each file, the same in all files of a table; by default only if a column is named
     #[arg(long, value_enum)]
     pub header: Option<Header>,
     /// Field delimiter
@@ -147,8 +146,8 @@ impl Job for Join {
         let named = self.on.iter().any(|(left, right)| left.is_name() || right.is_name())
             || self.columns.iter().any(|output| output.column.is_name());
         let header = self.header.map_or(named, |header| header == Header::Yes);
-        let (mut left, left_rows) = columns::find(self, Side::Left, header, submitter)?;
-        let (mut right, right_rows) = columns::find(self, Side::Right, header, submitter)?;
+        let (left, left_rows) = columns::find(self, Side::Left, header, submitter)?;
+        let (right, right_rows) = columns::find(self, Side::Right, header, submitter)?;
         let bytes = |side| match side {
             Side::Left => left.bytes,
             Side::Right => right.bytes,
@@ -157,8 +156,8 @@ impl Job for Join {
         let left_alone = self.join_type.is_left_alone();
         let output = columns::find_output(&self.columns, header, &left, &right, left_alone)?;
         if header {
-            left.orders = columns::find_orders(Side::Left, &left_rows, self.delimiter)?;
-            right.orders = columns::find_orders(Side::Right, &right_rows, self.delimiter)?;
+            columns::check_headers(Side::Left, &left_rows, self.delimiter)?;
+            columns::check_headers(Side::Right, &right_rows, self.delimiter)?;
         }
         self.prepared = Some(PreparedJoin { header, left, right, output, broadcast, reason });
         Ok(())

@@ -3,37 +3,24 @@
 //! Most tables have no quotes; their rows are then parsed many at a time and never copied.
 
 use super::columns::Table;
-use crate::escape::push_escaped;
+use gristmill_worker::key::encode_escaped;
 use gristmill_worker::prelude::*;
 use gristmill_worker::text::PlainRow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Reads the rows of one table.
 pub(super) struct RowReader {
     delimiter: u8,
     width: usize,
-    /// Layout of most files.
-    usual: Layout,
-    /// Layouts of files whose columns are in another order.
-    others: BTreeMap<String, Layout>,
-    /// Layout of the current file, and the name of that file if `others` may contain it.
-    layout: Layout,
-    file: String,
+    /// Places of the join columns.
+    keys: Vec<usize>,
+    /// Places of the columns that make up the text; `None` for all.
+    selected: Option<Vec<usize>>,
     key: Vec<u8>,
     row: Vec<u8>,
     values: Vec<u8>,
     /// Places of the fields in the record, or in `values` if it had to be unquoted.
     places: Vec<Range<usize>>,
-}
-
-/// Places of the columns in the rows of a file.
-#[derive(Clone)]
-struct Layout {
-    /// The join columns.
-    keys: Vec<usize>,
-    /// The columns that make up the text; `None` for all.
-    selected: Option<Vec<usize>>,
 }
 
 /// A row. Two rows match if their keys are equal.
@@ -47,22 +34,11 @@ pub(super) struct Row<'a> {
 
 impl RowReader {
     pub(super) fn new(table: &Table, delimiter: u8, selected: Option<Vec<usize>>) -> Self {
-        let usual = Layout { keys: table.keys.clone(), selected };
-        let in_order = |order: &Vec<usize>| Layout {
-            keys: usual.keys.iter().map(|column| order[*column]).collect(),
-            selected: Some(match &usual.selected {
-                Some(columns) => columns.iter().map(|column| order[*column]).collect(),
-                None => order.clone(),
-            }),
-        };
-        let others = table.orders.iter().map(|(file, order)| (file.clone(), in_order(order))).collect();
         Self {
             delimiter,
             width: table.width,
-            others,
-            layout: usual.clone(),
-            usual,
-            file: String::new(),
+            keys: table.keys.clone(),
+            selected,
             key: Vec::new(),
             row: Vec::new(),
             values: Vec::new(),
@@ -70,27 +46,16 @@ impl RowReader {
         }
     }
 
-    /// Switches to this file.
-    #[inline]
-    fn enter(&mut self, file: &str) {
-        if self.others.is_empty() || self.file == file {
-            return;
-        }
-        self.file = file.to_owned();
-        self.layout = self.others.get(file).unwrap_or(&self.usual).clone();
-    }
-
     /// The key column, if rows of this block can be read by [`plain_row`](RowReader::plain_row).
-    pub(super) fn plain_key(&mut self, block: &Block<'_>) -> Option<usize> {
-        self.enter(&block.source().path);
-        match self.layout.keys[..] {
+    pub(super) fn plain_key(&self, block: &Block<'_>) -> Option<usize> {
+        match self.keys[..] {
             [only] if block.is_plain() => Some(only),
             _ => None,
         }
     }
 
-    /// Passes on the pieces of text that are written of a plain row; delimiters belong between them. Its block is that
-    /// of the last [`plain_key`](RowReader::plain_key).
+    /// Passes on the pieces of text that are written of a plain row; delimiters belong between them. Its block
+    /// has a [`plain_key`](RowReader::plain_key).
     ///
     /// # Errors
     /// A row whose number of fields differs from that of the first row of the table.
@@ -99,7 +64,7 @@ impl RowReader {
         if row.fields() != self.width {
             return Err(self.other_width(row.fields()));
         }
-        match &self.layout.selected {
+        match &self.selected {
             None => piece(row.bytes()),
             Some(places) => places.iter().for_each(|place| piece(row.field(*place))),
         }
@@ -119,7 +84,6 @@ impl RowReader {
     /// # Errors
     /// A row whose number of fields differs from that of the first row of the table.
     pub(super) fn read<'a>(&'a mut self, record: Record<'a>) -> TaskResult<Row<'a>> {
-        self.enter(&record.source().path);
         let bytes = record.bytes();
         self.places.clear();
         self.row.clear();
@@ -138,7 +102,7 @@ impl RowReader {
             return Err(self.other_width(self.places.len()));
         }
         let values = if plain { bytes } else { &self.values[..] };
-        let text = match &self.layout.selected {
+        let text = match &self.selected {
             None if plain => bytes,
             None => {
                 write_fields(values, self.places.iter(), self.delimiter, &mut self.row);
@@ -150,12 +114,12 @@ impl RowReader {
                 &self.row[..]
             }
         };
-        if let [only] = self.layout.keys[..] {
+        if let [only] = self.keys[..] {
             return Ok(Row { key: &values[self.places[only].clone()], text });
         }
         self.key.clear();
-        for column in &self.layout.keys {
-            push_escaped(&values[self.places[*column].clone()], &mut self.key);
+        for column in &self.keys {
+            encode_escaped(&values[self.places[*column].clone()], &mut self.key);
         }
         Ok(Row { key: &self.key, text })
     }

@@ -2,7 +2,7 @@
 
 use super::Sort;
 use super::number::push_number;
-use crate::escape::{push_escaped, push_unescaped};
+use gristmill_worker::key::{decode_escaped, encode_escaped};
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -125,13 +125,13 @@ impl RecordOrder {
         key.clear();
         match self.layout {
             Layout::Record if !self.reverse => return (record, b""),
-            Layout::Record => push_escaped(record, key),
+            Layout::Record => encode_escaped(record, key),
             Layout::PartThenRecord | Layout::PartToRecord => self.push_part(record, key),
         }
         let part_length = key.len();
         if self.layout == Layout::PartThenRecord {
             if self.reverse {
-                push_escaped(record, key);
+                encode_escaped(record, key);
             } else {
                 key.extend_from_slice(record);
             }
@@ -168,7 +168,8 @@ impl RecordOrder {
         escaped.extend_from_slice(record);
         flip(escaped);
         unescaped.clear();
-        push_unescaped(escaped, unescaped);
+        // A key of this job always decodes.
+        let _ = decode_escaped(&mut escaped.as_slice(), |part| unescaped.extend_from_slice(part));
         unescaped
     }
 
@@ -183,7 +184,7 @@ impl RecordOrder {
         if self.numeric {
             push_number(part, out);
         } else {
-            push_escaped(part, out);
+            encode_escaped(part, out);
         }
     }
 }
