@@ -283,22 +283,23 @@ fn columns(piece: &Piece, table: &Table, schema: &Schema) -> Result<Vec<usize>, 
             .map(|(place, _)| place);
         match (places.next(), places.count()) {
             (Some(place), 0) => Ok(place),
-            (Some(_), others) => Err(InputError::SameColumn {
-                path: piece.name.clone(),
-                column: name.clone(),
-                count: 1 + others,
-            }),
-            (None, _) => Err(InputError::NoColumn {
-                path: piece.name.clone(),
-                column: name.clone(),
-                there: schema
-                    .fields()
-                    .iter()
-                    // Formatted as on the command line, where a comma ends a name.
-                    .map(|field| field.name().replace('\\', r"\\").replace(',', r"\,"))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            }),
+            (Some(_), others) => Err(InputError::refused(format!(
+                "input {} has {} columns `{}`, so none of them can be read by that name (--read-columns)",
+                piece.name,
+                1 + others,
+                name.escape_debug()
+            ))),
+            (None, _) => {
+                // Formatted as on the command line, where a comma ends a name.
+                let known =
+                    schema.fields().iter().map(|field| field.name().replace('\\', r"\\").replace(',', r"\,"));
+                Err(InputError::refused(format!(
+                    "input {} has no column `{}` (--read-columns); it has {}",
+                    piece.name,
+                    name.escape_debug(),
+                    known.collect::<Vec<_>>().join(", ")
+                )))
+            }
         }
     };
     table.columns.iter().map(place).collect()

@@ -4,6 +4,7 @@
 //! the limit of the whole job.
 
 use super::error::InputError;
+use super::path::FilePath;
 use crate::sanitize;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,9 +51,11 @@ impl BadRecords {
     /// Skipping is not allowed, or the record exceeds the maximum of the job. That record is also stored.
     pub(crate) fn leave_out(&self, path: &str, offset: u64, reason: &str) -> Result<(), InputError> {
         let reason = sanitize::line(reason, REASON_BYTES_MAX);
-        let path_named = || path.into();
+        let shown = FilePath::from(path);
         if self.max == 0 {
-            return Err(InputError::BadRecord { path: path_named(), offset, reason });
+            return Err(InputError::refused(format!(
+                "the record at byte {offset} of {shown} is bad: {reason}"
+            )));
         }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let count = count(&found);
@@ -64,7 +67,16 @@ impl BadRecords {
         if count < self.max {
             return Ok(());
         }
-        Err(InputError::TooManyBadRecords { path: path_named(), offset, reason, max: self.max })
+        Err(Self::too_many(self.max, path, offset, &reason))
+    }
+
+    /// Creates the error of one more bad record than the job may skip.
+    #[must_use]
+    pub fn too_many(max: u64, path: &str, offset: u64, reason: &str) -> InputError {
+        let path = FilePath::from(path);
+        InputError::refused(format!(
+            "more than {max} bad records (--skip-bad-records): the next one is at byte {offset} of {path}: {reason}"
+        ))
     }
 
     /// Skips records that were found by another reader.

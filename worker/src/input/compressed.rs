@@ -10,8 +10,8 @@ use super::path::FilePath;
 use super::source::ByteSource;
 use super::split::Piece;
 use super::window::Fill;
-use bzip2::bufread::BzDecoder;
-use flate2::bufread::GzDecoder;
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, Read};
 
 /// Compressed bytes fetched at once from another process.
@@ -22,12 +22,6 @@ const STEP_BYTES: usize = 256 << 10;
 
 /// Largest window of a zstd frame, as a power of two: what the `zstd` tool accepts by default.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-
-/// First bytes of every member of a gzip file.
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-
-/// First bytes of every stream of a bzip2 file.
-const BZIP2_MAGIC: &[u8] = b"BZh";
 
 /// Decoded bytes of one compressed file.
 pub(super) struct Decoded {
@@ -40,23 +34,22 @@ pub(super) struct Decoded {
 }
 
 enum Decoder {
-    Members(Box<Members>),
+    Gzip(Box<MultiGzDecoder<Stored>>),
+    Bzip2(Box<MultiBzDecoder<Stored>>),
     Zstd(Box<zstd::stream::read::Decoder<'static, Stored>>),
 }
 
 impl Decoded {
-    /// Decodes a gzip file of any number of members. Bytes after the last member are ignored, as by the
-    /// `gzip` tool.
+    /// Decodes a gzip file of any number of members.
     pub fn gzip(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
-        let member = Member::Gzip(Box::new(GzDecoder::new(Stored::new(file, piece.stamp.size))));
-        Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
+        let decoder = MultiGzDecoder::new(Stored::new(file, piece.stamp.size));
+        Self::new(piece, Decoder::Gzip(Box::new(decoder)), limits)
     }
 
-    /// Decodes a bzip2 file of any number of streams, as the `bzip2` tool does. Bytes after the last
-    /// stream are ignored.
+    /// Decodes a bzip2 file of any number of streams.
     pub fn bzip2(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
-        let member = Member::Bzip2(Box::new(BzDecoder::new(Stored::new(file, piece.stamp.size))));
-        Self::new(piece, Decoder::Members(Box::new(Members::new(member))), limits)
+        let decoder = MultiBzDecoder::new(Stored::new(file, piece.stamp.size));
+        Self::new(piece, Decoder::Bzip2(Box::new(decoder)), limits)
     }
 
     /// Decodes a Zstandard file of any number of frames.
@@ -71,7 +64,11 @@ impl Decoded {
         let window = zstd_window(head).unwrap_or(0);
         if 1 << ZSTD_WINDOW_LOG_MAX < window {
             let (window, limit) = (window.div_ceil(1 << 20), 1 << (ZSTD_WINDOW_LOG_MAX - 20));
-            return Err(InputError::Window { path: piece.name.clone(), window, limit });
+            return Err(InputError::refused(format!(
+                "compressed input {} needs a window of {window} MiB (zstd --long), and {limit} MiB are allowed; compress it \
+                 again without --long",
+                piece.name
+            )));
         }
         let mut decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(unavailable)?;
         decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(unavailable)?;
@@ -90,7 +87,8 @@ impl Decoded {
 
     fn stored(&mut self) -> &mut Stored {
         match &mut self.decoder {
-            Decoder::Members(members) => members.stored(),
+            Decoder::Gzip(decoder) => decoder.get_mut(),
+            Decoder::Bzip2(decoder) => decoder.get_mut(),
             Decoder::Zstd(decoder) => decoder.get_mut(),
         }
     }
@@ -129,19 +127,18 @@ impl Fill for Decoded {
         let step = wanted.min(STEP_BYTES) as u64;
         let before = buffer.len();
         let result = match &mut self.decoder {
-            Decoder::Members(members) => members.take(step).read_to_end(buffer),
+            Decoder::Gzip(decoder) => decoder.take(step).read_to_end(buffer),
+            Decoder::Bzip2(decoder) => decoder.take(step).read_to_end(buffer),
             Decoder::Zstd(decoder) => decoder.take(step).read_to_end(buffer),
         };
         self.decoded += (buffer.len() - before) as u64;
         let compressed = self.stored().used;
         let allowed = self.expansion_floor.max(compressed.saturating_mul(u64::from(self.expansion_max)));
         if allowed < self.decoded {
-            return Err(InputError::Expansion {
-                path: self.name.clone(),
-                decoded: self.decoded,
-                compressed,
-                ratio_max: self.expansion_max,
-            });
+            return Err(InputError::refused(format!(
+                "input {} grows more than {} times (the limit is --max-expansion): {} bytes came out of {compressed}",
+                self.name, self.expansion_max, self.decoded
+            )));
         }
         match result {
             Ok(count) => Ok(count as u64 == step),
@@ -149,103 +146,8 @@ impl Fill for Decoded {
         }
     }
 
-    fn left_out(&self) -> u64 {
-        match &self.decoder {
-            Decoder::Members(members) => members.left_out.unwrap_or(0),
-            Decoder::Zstd(_) => 0,
-        }
-    }
-
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.stored().file.verify_unchanged()
-    }
-}
-
-/// Members of a gzip file, or streams of a bzip2 file, one after another.
-struct Members {
-    /// Current member, or the last one.
-    member: Option<Member>,
-    /// Number of ignored bytes after the last member; `None` until it has ended.
-    left_out: Option<u64>,
-}
-
-impl Members {
-    fn new(member: Member) -> Self {
-        Self { member: Some(member), left_out: None }
-    }
-
-    fn member(&mut self) -> &mut Member {
-        self.member.as_mut().expect("it is taken only to be replaced")
-    }
-
-    fn stored(&mut self) -> &mut Stored {
-        self.member().stored()
-    }
-
-    /// Moves from the end of a member to the next one, or to the end of the file.
-    fn next_member(&mut self) -> io::Result<()> {
-        let magic = self.member().magic();
-        let head = self.stored().head(magic.len())?;
-        // Also a prefix of the magic bytes: the file was cut short there.
-        if !head.is_empty() && magic.starts_with(head) {
-            self.member = self.member.take().map(Member::next);
-        } else {
-            self.left_out = Some(self.stored().pass_zeros()?);
-        }
-        Ok(())
-    }
-}
-
-impl Read for Members {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.left_out.is_none() && !out.is_empty() {
-            let count = self.member().read(out)?;
-            if 0 < count {
-                return Ok(count);
-            }
-            self.next_member()?;
-        }
-        Ok(0)
-    }
-}
-
-/// Member of a file that may have several.
-enum Member {
-    Gzip(Box<GzDecoder<Stored>>),
-    Bzip2(Box<BzDecoder<Stored>>),
-}
-
-impl Member {
-    fn stored(&mut self) -> &mut Stored {
-        match self {
-            Member::Gzip(decoder) => decoder.get_mut(),
-            Member::Bzip2(decoder) => decoder.get_mut(),
-        }
-    }
-
-    /// Returns the magic bytes of a member.
-    fn magic(&self) -> &'static [u8] {
-        match self {
-            Member::Gzip(_) => GZIP_MAGIC,
-            Member::Bzip2(_) => BZIP2_MAGIC,
-        }
-    }
-
-    /// Returns the member that starts where this one has ended.
-    fn next(self) -> Self {
-        match self {
-            Member::Gzip(ended) => Member::Gzip(Box::new(GzDecoder::new(ended.into_inner()))),
-            Member::Bzip2(ended) => Member::Bzip2(Box::new(BzDecoder::new(ended.into_inner()))),
-        }
-    }
-}
-
-impl Read for Member {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Member::Gzip(decoder) => decoder.read(out),
-            Member::Bzip2(decoder) => decoder.read(out),
-        }
     }
 }
 
@@ -264,33 +166,6 @@ struct Stored {
 impl Stored {
     fn new(file: Box<dyn ByteSource>, size: u64) -> Self {
         Self { file, size, used: 0, buffer: Vec::new(), base: 0 }
-    }
-
-    /// Returns the next `wanted` bytes; fewer only where the file ends.
-    fn head(&mut self, wanted: usize) -> io::Result<&[u8]> {
-        let wanted = wanted.min(usize::try_from(self.size - self.used).unwrap_or(usize::MAX));
-        if self.base + (self.buffer.len() as u64) < self.used + wanted as u64 {
-            // The head extends beyond the fetched bytes, so fetch from its first byte on.
-            self.buffer.clear();
-            self.base = self.used;
-        }
-        Ok(&self.fill_buf()?[..wanted])
-    }
-
-    /// Consumes zeros, with which files are padded. Returns the number of remaining bytes if others follow.
-    fn pass_zeros(&mut self) -> io::Result<u64> {
-        let left = self.size - self.used;
-        loop {
-            let bytes = self.fill_buf()?;
-            let count = bytes.len();
-            if count == 0 {
-                return Ok(0);
-            }
-            if bytes.iter().any(|byte| *byte != 0) {
-                return Ok(left);
-            }
-            self.consume(count);
-        }
     }
 }
 

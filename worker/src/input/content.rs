@@ -122,17 +122,16 @@ pub(super) fn recognized(
             (content_of(&piece.name, &file.head), Box::new(file))
         }
     };
-    let path = || piece.name.clone();
     let known = match content {
         Content::Compressed(compression) => Piece { compression, ..piece.clone() },
         Content::Table(kind) if is_by_rows(format) => {
             if matches!(format, RecordFormat::Csv { header: false, .. }) {
-                return Err(InputError::HasHeader { path: path() });
+                return Err(InputError::has_header(&piece.name));
             }
             Piece { table: Some(Box::new(Table { kind, columns: Vec::new() })), ..piece.clone() }
         }
         Content::Unread(content, advice) if is_by_rows(format) => {
-            return Err(InputError::Content { path: path(), verb: "is", content, advice });
+            return Err(unread(&piece.name, "is", content, advice));
         }
         _ => return Ok((Cow::Borrowed(piece), file)),
     };
@@ -163,18 +162,17 @@ pub fn recognized_whole(
 
 /// Refuses a decompressed file whose first bytes are not those of a text.
 pub(super) fn refuse_unpacked(name: &FilePath, head: &[u8]) -> Result<(), InputError> {
-    let (path, verb) = (name.clone(), "holds");
     match content_of(name, head) {
         Content::Text => Ok(()),
-        Content::Table(kind) => Err(InputError::PackedTable { path, kind }),
-        Content::Compressed(_) => Err(InputError::Content {
-            path,
-            verb,
-            content: "another compressed file",
-            advice: "unpack it once",
-        }),
-        Content::Unread(content, advice) => Err(InputError::Content { path, verb, content, advice }),
+        Content::Table(kind) => Err(InputError::packed_table(name, kind)),
+        Content::Compressed(_) => Err(unread(name, "holds", "another compressed file", "unpack it once")),
+        Content::Unread(content, advice) => Err(unread(name, "holds", content, advice)),
     }
+}
+
+/// Returns the error of an unsupported format. The verb is `is`, or `holds` for a compressed file.
+fn unread(name: &FilePath, verb: &str, content: &str, advice: &str) -> InputError {
+    InputError::refused(format!("input {name} {verb} {content}, which is not read here; {advice}"))
 }
 
 /// File whose first bytes were read.

@@ -5,7 +5,7 @@ use super::split::FileStamp;
 use super::table::TableKind;
 use crate::error_text::chain;
 use crate::exit::{self, Exit, ExitsWith};
-use crate::objects::{self, ObjectError, ObjectFault};
+use crate::objects::{ObjectError, ObjectFault};
 use std::error::Error;
 
 /// Reason why input cannot be read.
@@ -36,23 +36,11 @@ pub enum InputError {
         #[source]
         source: std::io::Error,
     },
-    /// The path is not a regular file: a pipe, a device, a socket, a directory in a directory.
-    #[error("input {path} is {kind}, not a regular file")]
-    NotAFile {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Kind of file, with its article.
-        kind: &'static str,
-    },
-    /// The file has a size that does not show its content, like files of `/proc` and `/sys`.
-    #[error("input {path} says that its size is {size} but has {held}; copy it and give the copy")]
-    SizeUnknown {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Size according to its file system, in bytes.
-        size: u64,
-        /// Description of the bytes that were read.
-        held: &'static str,
+    /// The input is at fault in a way that nothing but the message distinguishes.
+    #[error("{message}")]
+    Refused {
+        /// Input, error and advice.
+        message: String,
     },
     /// Several paths are invalid.
     #[error("{} cannot be used as input:\n  {}", count(*.total), list(.first))]
@@ -68,72 +56,11 @@ pub enum InputError {
         /// Path as the user named it.
         path: FilePath,
     },
-    /// The path is the incomplete output of a job that has not ended yet, or was killed.
-    #[error(
-        "input {path} is an output that a job is writing, or was when it was killed: it has a _temporary and no _SUCCESS; wait for \
-         the job, or write it again"
-    )]
-    Unfinished {
-        /// Path of the output.
-        path: FilePath,
-    },
-    /// A directory contains a directory, and is read without subdirectories.
-    #[error("input {path} is a directory within another one; with --recursive its files are read too")]
-    Subdirectory {
-        /// Path of the subdirectory.
-        path: FilePath,
-    },
-    /// A directory is reached from within itself, by a link.
-    #[error(
-        "input {path} leads back to {to}, in which it lies: reading it would never end; remove that link, or name the folders to read one by one"
-    )]
-    Cycle {
-        /// Path of the link.
-        path: FilePath,
-        /// Directory that contains the link, and that it leads to.
-        to: FilePath,
-    },
-    /// Directories are nested too deeply.
-    #[error(
-        "input {path} lies {limit} folders deep, and none is read below that; name it, or move it further up"
-    )]
-    TooDeep {
-        /// First directory that is not read.
-        path: FilePath,
-        /// Maximum depth of directories.
-        limit: usize,
-    },
-    /// The URL has an unsupported scheme.
-    #[error(
-        "input {path} is a URL, and only files {}are read; fetch it first and name the file, or pipe it in: `curl URL | gristmill run JOB -`",
-        if objects::are_plugged_in() { "and those of s3, gs, az, http and https " } else { "" }
-    )]
-    Url {
-        /// URL as the user named it.
-        path: FilePath,
-    },
     /// An operation of an object store failed.
     #[error(transparent)]
     Store {
         /// Operation, object and cause.
         source: Box<ObjectError>,
-    },
-    /// Standard input is named, and the command does not store it for the job.
-    #[error(
-        "standard input (`-`) is read by `run` and by `submit` that stays attached; write it to a file and name that"
-    )]
-    StandardInput,
-    /// A name such as `worker-3:path` has a path that does not start with `/`.
-    #[error("input {path} names a worker's file but its path does not begin with /")]
-    NotAbsolute {
-        /// Path as the user named it.
-        path: FilePath,
-    },
-    /// The file is on a worker that the lister cannot reach.
-    #[error("input {path} lies on a worker that cannot be asked from here")]
-    OutOfReach {
-        /// Path as the user named it.
-        path: FilePath,
     },
     /// The file differs from the one that was listed.
     #[error("input changed during the job: {path} (was {was}, now {})", now_text(.now))]
@@ -145,73 +72,6 @@ pub enum InputError {
         /// Current stamp; `None` if the file does not exist or its server did not report it.
         now: Option<FileStamp>,
     },
-    /// A quote opens a field of CSV and is never closed: all following bytes would belong to that field.
-    #[error("the quote that opens a field at byte {offset} of {path} is never closed; close it or remove it")]
-    UnclosedQuote {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Offset of the quote, after decompression.
-        offset: u64,
-    },
-    /// The rows of a table end with carriage returns alone, as on old Macs.
-    #[error(
-        "the rows of {path} end with carriage returns alone, and only line feeds end rows here; convert it: `tr '\\r' '\\n' < FILE > NEW`"
-    )]
-    CarriageReturns {
-        /// Path as the user named it.
-        path: FilePath,
-    },
-    /// A record is longer than the limit.
-    #[error(
-        "record of more than {limit} bytes at byte {offset} of {path}{} (the limit is --max-record)",
-        quote_text(.quote)
-    )]
-    RecordTooLong {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Offset of the record, after decompression.
-        offset: u64,
-        /// Maximum bytes of a record.
-        limit: u64,
-        /// Offset of a quote in it that is not closed within the limit, if there is one.
-        quote: Option<u64>,
-    },
-    /// A record must be held in memory, because its file cannot be mapped, and is too long for that.
-    #[error(
-        "record of more than {limit} bytes at byte {offset} of {path}, which is what a slot of this worker has room for; give it more memory (--memory) or fewer slots"
-    )]
-    NoRoom {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Offset of the record, after decompression.
-        offset: u64,
-        /// Maximum bytes in memory.
-        limit: u64,
-    },
-    /// The mapper refuses a record, and the job may skip none.
-    #[error("the record at byte {offset} of {path} is bad: {reason}")]
-    BadRecord {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Offset of the record, after decompression.
-        offset: u64,
-        /// Reason that the mapper gave.
-        reason: String,
-    },
-    /// The input has more bad records than the job may skip.
-    #[error(
-        "more than {max} bad records (--skip-bad-records): the next one is at byte {offset} of {path}: {reason}"
-    )]
-    TooManyBadRecords {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Offset of the record, after decompression.
-        offset: u64,
-        /// Description of the error.
-        reason: String,
-        /// Maximum number of skipped records.
-        max: u64,
-    },
     /// A compressed file that is damaged, cut short, or needs a larger window than decoders have.
     #[error("compressed input {path} cannot be decompressed near byte {offset} of the compressed file")]
     Corrupt {
@@ -222,45 +82,6 @@ pub enum InputError {
         /// Error of the decoder.
         #[source]
         source: std::io::Error,
-    },
-    /// A compressed file grows beyond the allowed ratio.
-    #[error(
-        "input {path} grows more than {ratio_max} times (the limit is --max-expansion): {decoded} bytes came out of {compressed}"
-    )]
-    Expansion {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Number of decompressed bytes.
-        decoded: u64,
-        /// Number of compressed bytes consumed.
-        compressed: u64,
-        /// Maximum ratio of decompressed to compressed bytes.
-        ratio_max: u32,
-    },
-    /// A zstd file that needs more memory than is allowed.
-    #[error(
-        "compressed input {path} needs a window of {window} MiB (zstd --long), and {limit} MiB are allowed; compress it \
-         again without --long"
-    )]
-    Window {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Size of the window in MiB, rounded up.
-        window: u64,
-        /// Allowed size in MiB.
-        limit: u64,
-    },
-    /// The file has an unsupported format.
-    #[error("input {path} {verb} {content}, which is not read here; {advice}")]
-    Content {
-        /// Path as the user named it.
-        path: FilePath,
-        /// `is`, or `holds` for a compressed file.
-        verb: &'static str,
-        /// Name of the format, with its article.
-        content: &'static str,
-        /// Advice for the user.
-        advice: &'static str,
     },
     /// A file that must be read as a whole was cut, because only its first bytes show its format.
     #[error(
@@ -283,16 +104,6 @@ pub enum InputError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A file with the name of a table is empty.
-    #[error(
-        "{kind} input {path} is empty, and a {kind} file is not, be it one without rows; write it again, or leave it out"
-    )]
-    EmptyTable {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Kind of table according to its name.
-        kind: TableKind,
-    },
     /// A value of a table cannot be written as text, such as a day beyond all calendars.
     #[error(
         "row {row} of column `{}` of input {path} has no text; leave that column out (--read-columns)",
@@ -308,101 +119,6 @@ pub enum InputError {
         /// Description of the value, and cause.
         #[source]
         source: Box<dyn Error + Send + Sync>,
-    },
-    /// A table has no column of a requested name.
-    #[error("input {path} has no column `{}` (--read-columns); it has {there}", .column.escape_debug())]
-    NoColumn {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Requested name.
-        column: String,
-        /// Existing names.
-        there: String,
-    },
-    /// A table has several columns of a requested name.
-    #[error(
-        "input {path} has {count} columns `{}`, so none of them can be read by that name (--read-columns)",
-        .column.escape_debug()
-    )]
-    SameColumn {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Requested name.
-        column: String,
-        /// Number of columns of that name.
-        count: usize,
-    },
-    /// A table is in a file that is compressed as a whole.
-    #[error("input {path} is a compressed {kind} file, which is not read as a table: unpack it first")]
-    PackedTable {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Kind of table according to its name.
-        kind: TableKind,
-    },
-    /// A table with column names is read without a header.
-    #[error(
-        "the columns of input {path} have names, which would be taken for a row: say that there is a header (--header yes)"
-    )]
-    HasHeader {
-        /// Path as the user named it.
-        path: FilePath,
-    },
-    /// Columns are requested of a file that is not a table.
-    #[error(
-        "input {path} is no Parquet or Arrow file by its name, so it has no columns to choose (--read-columns)"
-    )]
-    NoTable {
-        /// Path as the user named it.
-        path: FilePath,
-    },
-    /// This program was built without support for tables.
-    #[error(
-        "input {path} is a {kind} file, which this program was built without reading (the feature `formats`)"
-    )]
-    TablesNotBuiltIn {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Kind of table according to its name.
-        kind: TableKind,
-    },
-    /// The size of a file of fixed-length records is not a multiple of the length.
-    #[error("input {path} has {size} bytes, which is not a multiple of the record length {length}")]
-    FixedLength {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Bytes of the file, after decompression.
-        size: u64,
-        /// Bytes of a record.
-        length: u32,
-    },
-    /// The record format is invalid.
-    #[error("input format cannot be used: {reason}")]
-    Format {
-        /// Description of the error.
-        reason: &'static str,
-    },
-    /// A directory has more files and directories than a job may read.
-    #[error("input {path} has more than {limit} files and directories; name fewer at a time")]
-    TooManyFiles {
-        /// Path as the user named it.
-        path: FilePath,
-        /// Maximum number of names below it.
-        limit: usize,
-    },
-    /// The input has more splits than a job may have.
-    #[error("input falls into more than {limit} splits; take larger ones (--split-size)")]
-    TooManySplits {
-        /// Maximum number of splits.
-        limit: usize,
-    },
-    /// A side input is larger than tasks may hold in memory.
-    #[error("side input {path} makes more than {limit} bytes, too much to hold in memory")]
-    SideTooLarge {
-        /// File at which the limit was exceeded, as the user named it.
-        path: FilePath,
-        /// Maximum bytes of a side input, after decompression.
-        limit: u64,
     },
     /// A file could not be fetched from the process that serves it.
     #[error("could not fetch input {path} from byte {offset} on")]
@@ -463,6 +179,79 @@ impl InputError {
         }
     }
 
+    /// Creates an error of the input from a message that names the input.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::Refused { message: message.into() }
+    }
+
+    /// Creates the error of an input that falls into more splits than a job may have.
+    pub(crate) fn too_many_splits(limit: u32) -> Self {
+        Self::refused(format!("input falls into more than {limit} splits; take larger ones (--split-size)"))
+    }
+
+    /// Creates the error of a directory or pattern with too many names.
+    pub(crate) fn too_many_files(path: &FilePath, limit: usize) -> Self {
+        Self::refused(format!(
+            "input {path} has more than {limit} files and directories; name fewer at a time"
+        ))
+    }
+
+    /// Creates the error of a directory that is nested too deeply.
+    pub(crate) fn too_deep(path: &FilePath, limit: usize) -> Self {
+        Self::refused(format!(
+            "input {path} lies {limit} folders deep, and none is read below that; name it, or move it further up"
+        ))
+    }
+
+    /// Creates the error of a directory that is read without subdirectories.
+    pub(crate) fn subdirectory(path: &FilePath) -> Self {
+        Self::refused(format!(
+            "input {path} is a directory within another one; with --recursive its files are read too"
+        ))
+    }
+
+    /// Creates the error of a file with a size that does not show its content, like files of `/proc` and `/sys`.
+    pub(crate) fn size_unknown(path: &FilePath, size: u64, held: &str) -> Self {
+        Self::refused(format!(
+            "input {path} says that its size is {size} but has {held}; copy it and give the copy"
+        ))
+    }
+
+    /// Creates the error of a quote of CSV that opens a field and is never closed: all following bytes would belong to
+    /// that field.
+    pub(crate) fn unclosed_quote(path: &FilePath, offset: u64) -> Self {
+        Self::refused(format!(
+            "the quote that opens a field at byte {offset} of {path} is never closed; close it or remove it"
+        ))
+    }
+
+    /// Creates the error of a file whose size is not a multiple of the length of its records.
+    pub(crate) fn fixed_length(path: &FilePath, size: u64, length: u32) -> Self {
+        Self::refused(format!(
+            "input {path} has {size} bytes, which is not a multiple of the record length {length}"
+        ))
+    }
+
+    /// Creates the error of a table whose column names would be treated as a row.
+    pub(crate) fn has_header(path: &FilePath) -> Self {
+        Self::refused(format!(
+            "the columns of input {path} have names, which would be taken for a row: say that there is a header (--header yes)"
+        ))
+    }
+
+    /// Creates the error of a table in a file that is compressed as a whole.
+    pub(crate) fn packed_table(path: &FilePath, kind: TableKind) -> Self {
+        Self::refused(format!(
+            "input {path} is a compressed {kind} file, which is not read as a table: unpack it first"
+        ))
+    }
+
+    /// Creates the error of a worker's file that the lister cannot reach.
+    #[must_use]
+    pub fn out_of_reach(path: &FilePath) -> Self {
+        Self::refused(format!("input {path} lies on a worker that cannot be asked from here"))
+    }
+
     /// Combines errors of several paths into one. A single error is returned unchanged.
     ///
     /// `bad` holds at least one error.
@@ -496,10 +285,6 @@ impl InputError {
 
 fn now_text(now: &Option<FileStamp>) -> String {
     now.map_or_else(|| "gone or different".to_owned(), |stamp| stamp.to_string())
-}
-
-fn quote_text(quote: &Option<u64>) -> String {
-    quote.map_or_else(String::new, |at| format!(", with a quote at byte {at} that is not closed"))
 }
 
 fn count(total: usize) -> String {

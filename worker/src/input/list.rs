@@ -104,7 +104,7 @@ impl Listing for LocalListing {
         match place {
             Place::Submitter => list_local(path),
             Place::Store => list_stored(path, Subdirectories::Refused),
-            Place::Worker(_) => Err(InputError::OutOfReach { path: path.clone() }),
+            Place::Worker(_) => Err(InputError::out_of_reach(path)),
         }
     }
 }
@@ -186,7 +186,7 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
         Err(error) => return Err(failed(error)),
     };
     if has_content && metadata.len() == 0 {
-        return Err(InputError::SizeUnknown { path: path.clone(), size: 0, held: "content" });
+        return Err(InputError::size_unknown(path, 0, "content"));
     }
     Ok(FileStamp::of(&metadata))
 }
@@ -215,7 +215,7 @@ fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Ve
         }
         names += 1;
         if names_max < names {
-            return Err(InputError::TooManyFiles { path: folder.clone(), limit: names_max });
+            return Err(InputError::too_many_files(folder, names_max));
         }
         if !is_folder {
             found.push(entry);
@@ -224,7 +224,7 @@ fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Ve
         let checked = match below {
             Subdirectories::Refused if is_below && is_output => Ok(false),
             Subdirectories::Refused if is_below => {
-                Err(InputError::Subdirectory { path: FilePath::from(entry.path()) })
+                Err(InputError::subdirectory(&FilePath::from(entry.path())))
             }
             _ => check_folder(&entry).map(|()| true),
         };
@@ -249,13 +249,19 @@ fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Ve
 fn check_folder(entry: &DirEntry) -> Result<(), InputError> {
     let (folder, path) = (entry.path(), FilePath::from(entry.path()));
     if entry.depth() == DEPTH_MAX {
-        return Err(InputError::TooDeep { path, limit: DEPTH_MAX });
+        return Err(InputError::too_deep(&path, DEPTH_MAX));
     }
     check_listed(folder, true).map_err(|source| InputError::from_io(&path, source))?;
     // In this order: a job that ends meanwhile writes the first before it removes the second.
     let is_output = folder.join(SUCCESS).is_file();
     let is_claimed = || std::fs::read_dir(folder.join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
-    if !is_output && is_claimed() { Err(InputError::Unfinished { path }) } else { Ok(()) }
+    if is_output || !is_claimed() {
+        return Ok(());
+    }
+    Err(InputError::refused(format!(
+        "input {path} is an output that a job is writing, or was when it was killed: it has a _temporary and no _SUCCESS; \
+         wait for the job, or write it again"
+    )))
 }
 
 /// Reads the metadata of all entries, many at once on several threads, because the job cannot start
@@ -361,21 +367,26 @@ fn whole_file(named: &Named, file: ListedFile, input: &Input) -> Result<Option<P
     let compression = Compression::of_name(&path);
     let table = Table::of_name(&path, input.format, &input.columns);
     if stamp.size == 0 {
-        return table.map_or(Ok(None), |table| Err(InputError::EmptyTable { path: name, kind: table.kind }));
+        let Some(Table { kind, .. }) = table.as_deref() else { return Ok(None) };
+        return Err(InputError::refused(format!(
+            "{kind} input {name} is empty, and a {kind} file is not, be it one without rows; write it again, or leave it out"
+        )));
     }
     if compression != Compression::None
         && let Some(kind) = TableKind::of_packed_name(&path, input.format)
     {
-        return Err(InputError::PackedTable { path: name, kind });
+        return Err(InputError::packed_table(&name, kind));
     }
     if table.is_none() && !input.columns.is_empty() {
-        return Err(InputError::NoTable { path: name });
+        return Err(InputError::refused(format!(
+            "input {name} is no Parquet or Arrow file by its name, so it has no columns to choose (--read-columns)"
+        )));
     }
     match input.format {
         RecordFormat::Fixed { length }
             if compression == Compression::None && stamp.size % u64::from(length) != 0 =>
         {
-            Err(InputError::FixedLength { path: name, size: stamp.size, length })
+            Err(InputError::fixed_length(&name, stamp.size, length))
         }
         _ => {
             let length = stamp.size;
@@ -394,21 +405,31 @@ fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
         None if objects::are_plugged_in() && Scheme::of(text).is_some() => {
             Ok((Place::Store, FilePath::from(text)))
         }
-        None if is_url(text) => Err(InputError::Url { path: FilePath::from(text) }),
+        None if is_url(text) => {
+            let stores =
+                if objects::are_plugged_in() { "and those of s3, gs, az, http and https " } else { "" };
+            Err(InputError::refused(format!(
+                "input {} is a URL, and only files {stores}are read; fetch it first and name the file, or pipe it in: \
+                 `curl URL | gristmill run JOB -`",
+                FilePath::from(text)
+            )))
+        }
         None => Ok((Place::Submitter, FilePath::from(text))),
         Some((worker, path)) if path.starts_with('/') => Ok((Place::Worker(worker), FilePath::from(path))),
-        Some(_) => Err(InputError::NotAbsolute { path: FilePath::from(text) }),
+        Some(_) => Err(InputError::refused(format!(
+            "input {} names a worker's file but its path does not begin with /",
+            FilePath::from(text)
+        ))),
     }
 }
 
 fn check_format(format: RecordFormat) -> Result<(), InputError> {
-    match format {
+    let reason = match format {
         RecordFormat::Csv { delimiter: b'"' | b'\n' | b'\r', .. } => {
-            Err(InputError::Format { reason: "the delimiter of fields cannot be a quote or a line break" })
+            "the delimiter of fields cannot be a quote or a line break"
         }
-        RecordFormat::Fixed { length: 0 } => {
-            Err(InputError::Format { reason: "the length of a record cannot be 0" })
-        }
-        _ => Ok(()),
-    }
+        RecordFormat::Fixed { length: 0 } => "the length of a record cannot be 0",
+        _ => return Ok(()),
+    };
+    Err(InputError::refused(format!("input format cannot be used: {reason}")))
 }

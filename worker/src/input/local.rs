@@ -114,7 +114,7 @@ fn check_listed(piece: &Piece, file: &File) -> Result<(), InputError> {
 }
 
 fn ends_early(name: &FilePath, stamp: FileStamp) -> InputError {
-    InputError::SizeUnknown { path: name.clone(), size: stamp.size, held: "fewer bytes" }
+    InputError::size_unknown(name, stamp.size, "fewer bytes")
 }
 
 /// Checks that the listed number of bytes was read.
@@ -217,5 +217,5 @@ pub(super) fn refuse_special(name: &FilePath, metadata: &Metadata) -> Result<(),
     } else {
         "a device"
     };
-    Err(InputError::NotAFile { path: name.clone(), kind })
+    Err(InputError::refused(format!("input {name} is {kind}, not a regular file")))
 }

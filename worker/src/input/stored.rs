@@ -2,8 +2,7 @@
 //!
 //! `s3://bucket/key` is an object. If it does not exist, the URL stands for all objects below `key/`, as
 //! a directory stands for its files. Names that start with `_` or `.` are omitted, and objects in
-//! "directories" below are an error unless they are requested. A name with wildcards stands for the
-//! matching objects. The output of a job is defined by its `_SUCCESS`: only the parts named there are
+//! "directories" below are an error unless they are requested. Wildcards are not matched. The output of a job is defined by its `_SUCCESS`: only the parts named there are
 //! read, as a store may hold objects of other attempts and writers.
 //! Not here: access to a store (`objects`), and writing.
 
@@ -13,7 +12,7 @@ use super::path::FilePath;
 use super::source::ByteSource;
 use super::split::{FileStamp, Piece};
 use super::table::TableKind;
-use super::wildcards::{self, NamePattern};
+use super::wildcards;
 use crate::objects::{
     self, AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
     ObjectUrl,
@@ -45,12 +44,14 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
     }
     let place = Prefix { bucket: &bucket, url: &url, below };
     let mut found = match place.itself()? {
-        // Also with wildcards in its name, like a file of this machine.
         Some(object) => vec![object],
-        // A key may contain a backslash: without wildcards it is used unchanged.
-        None if url.key().contains(['*', '?', '[']) => place.fitting()?,
         None => {
             let listed = bucket.list(&url.prefix()).map_err(InputError::store)?;
+            if listed.is_empty() && url.key().contains(['*', '?', '[']) {
+                return Err(InputError::refused(format!(
+                    "input {path} has wildcards, which are not matched in stores; name the prefix before them"
+                )));
+            }
             if listed.is_empty() {
                 return Err(missing());
             }
@@ -89,64 +90,6 @@ impl Prefix<'_> {
         }
     }
 
-    /// Returns the objects that match a name with wildcards, and those in matching directories.
-    fn fitting(&self) -> Result<Vec<Object>, InputError> {
-        let pattern = self.url.key();
-        // Up to the first wildcard all keys are equal.
-        let literal = pattern.find(['*', '?', '[', '\\']).map_or(pattern, |at| &pattern[..at]);
-        // A `**` at the end matches directories, so their objects belong to it.
-        let of_folders = pattern.rsplit('/').next() == Some("**");
-        let fitting = NamePattern::new(pattern.as_bytes());
-        // A `**` at the end may also match no directory.
-        let above = NamePattern::new(pattern.strip_suffix("/**").unwrap_or(pattern).as_bytes());
-        let mut files = Vec::new();
-        let mut folders: BTreeMap<String, Vec<Object>> = BTreeMap::new();
-        for object in self.bucket.list(literal).map_err(InputError::store)? {
-            let names: Vec<&str> = object.key.split('/').collect();
-            match fitting.names_fitted(&object.key).or_else(|| above.names_fitted(&object.key)) {
-                Some(fitted) if fitted < names.len() || of_folders => {
-                    let folder = names[..fitted.min(names.len() - 1)].join("/");
-                    folders.entry(folder).or_default().push(object);
-                }
-                Some(_) => files.push(object),
-                None => {}
-            }
-        }
-        if files.is_empty() && folders.is_empty() {
-            return Err(InputError::NoMatch { path: self.name("") });
-        }
-        let mut files = self.counted(files)?;
-        for (key, listed) in folders {
-            files.extend(self.files(&key, &listed)?);
-        }
-        files.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        Ok(files)
-    }
-
-    /// Removes objects of attempts that do not count: `out/part-*` matches those too.
-    fn counted(&self, objects: Vec<Object>) -> Result<Vec<Object>, InputError> {
-        let mut told: BTreeMap<String, Option<BTreeSet<String>>> = BTreeMap::new();
-        let mut counted = Vec::new();
-        for object in objects {
-            let (folder, name) = object.key.rsplit_once('/').unwrap_or(("", &object.key));
-            if AttemptObject::of(name).is_some() {
-                if !told.contains_key(folder) {
-                    let success = self.url.with_key(folder).child_key(SUCCESS);
-                    let parts = match self.parts(&success, None)? {
-                        None => self.parts_of_named(folder)?,
-                        parts => parts,
-                    };
-                    told.insert(folder.to_owned(), parts);
-                }
-                if told[folder].as_ref().is_some_and(|parts| !parts.contains(name)) {
-                    continue;
-                }
-            }
-            counted.push(object);
-        }
-        Ok(counted)
-    }
-
     /// Returns those of the objects below `key` that are input.
     fn files(&self, key: &str, listed: &[Object]) -> Result<Vec<Object>, InputError> {
         let prefix = self.url.with_key(key).prefix();
@@ -167,7 +110,7 @@ impl Prefix<'_> {
                     continue;
                 }
                 let folder = folder.split('/').next().unwrap_or_default();
-                return Err(InputError::Subdirectory { path: self.name(&format!("{prefix}{folder}")) });
+                return Err(InputError::subdirectory(&self.name(&format!("{prefix}{folder}"))));
             }
             folders.entry(format!("{prefix}{folder}")).or_default().push(object);
         }
@@ -233,10 +176,9 @@ impl Prefix<'_> {
         Ok(parts)
     }
 
-    /// Returns the name of a key in messages; that of the user for the empty key.
+    /// Returns the name of a key in messages.
     fn name(&self, key: &str) -> FilePath {
-        let url = if key.is_empty() { self.url.to_string() } else { self.url.with_key(key).to_string() };
-        FilePath::from(url.as_str())
+        FilePath::from(self.url.with_key(key).to_string().as_str())
     }
 }
 

@@ -37,6 +37,11 @@ pub(super) fn table_rows(
     format: RecordFormat,
     file: Box<dyn ByteSource>,
 ) -> Result<(Box<dyn Window>, u64), InputError> {
-    let not_built_in = || InputError::TablesNotBuiltIn { path: piece.name.clone(), kind: table.kind };
+    let not_built_in = || {
+        InputError::refused(format!(
+            "input {} is a {} file, which this program was built without reading (the feature `formats`)",
+            piece.name, table.kind
+        ))
+    };
     OPEN.get().ok_or_else(not_built_in)?(piece, table, format, file)
 }

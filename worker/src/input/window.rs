@@ -23,10 +23,6 @@ pub trait Window {
     /// # Errors
     /// A file that changed.
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
-
-    /// Returns the number of ignored bytes at the end of the file that hold no data. Called after the
-    /// last view.
-    fn left_out(&self) -> u64;
 }
 
 /// Views of a file in the address space, without a copy.
@@ -45,10 +41,6 @@ impl Window for Direct {
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.0.verify_unchanged()
     }
-
-    fn left_out(&self) -> u64 {
-        0
-    }
 }
 
 /// Source of sequential bytes.
@@ -64,11 +56,6 @@ pub trait Fill {
     /// # Errors
     /// See there.
     fn verify_unchanged(&mut self) -> Result<(), InputError>;
-
-    /// See [`Window::left_out`].
-    fn left_out(&self) -> u64 {
-        0
-    }
 }
 
 /// Views of a buffer that is filled as the window moves. It holds at most one view and one fill.
@@ -107,10 +94,6 @@ impl<F: Fill> Window for Buffered<F> {
 
     fn verify_unchanged(&mut self) -> Result<(), InputError> {
         self.source.verify_unchanged()
-    }
-
-    fn left_out(&self) -> u64 {
-        self.source.left_out()
     }
 }
 

@@ -34,7 +34,6 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
         mapping: None,
         local_bytes: 0,
         remote_bytes: 0,
-        left_out: 0,
         bad: BadRecords::up_to(limits.bad_records_max),
     }
 }
@@ -51,7 +50,6 @@ pub struct SplitBlocks<'a> {
     mapping: Option<Arc<MappedFile>>,
     local_bytes: u64,
     remote_bytes: u64,
-    left_out: u64,
     bad: BadRecords,
 }
 
@@ -67,12 +65,6 @@ impl SplitBlocks<'_> {
     #[cfg(test)]
     pub(crate) fn remote_bytes(&self) -> u64 {
         self.remote_bytes
-    }
-
-    /// Returns the bytes after the data of compressed files that were ignored so far.
-    #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out
     }
 
     /// Returns the records that its mapper skips.
@@ -107,11 +99,6 @@ impl SplitBlocks<'_> {
                     return Ok(Some(found));
                 }
                 current.window.verify_unchanged()?;
-                let left_out = current.window.left_out();
-                if 0 < left_out {
-                    tracing::warn!(file = %current.name, bytes = left_out, "left out what follows the compressed data");
-                }
-                self.left_out += left_out;
                 self.current = None;
             }
             match self.open_next()? {

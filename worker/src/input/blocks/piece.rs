@@ -148,7 +148,11 @@ impl PieceBlocks {
             *byte == b'\r' && !quoted
         };
         if memchr(b'\n', bytes).is_none() && seen.iter().any(&mut is_row_end) {
-            return Err(InputError::CarriageReturns { path: self.name.clone() });
+            return Err(InputError::refused(format!(
+                "the rows of {} end with carriage returns alone, and only line feeds end rows here; convert it: \
+                 `tr '\\r' '\\n' < FILE > NEW`",
+                self.name
+            )));
         }
         Ok(())
     }
@@ -216,28 +220,35 @@ impl PieceBlocks {
                 }
                 _ => {
                     let quote = unclosed_quote(self.format, bytes).map(|quote| self.at + quote as u64);
-                    let (path, offset, limit) = (self.name.clone(), self.at, self.record_max);
-                    if self.for_want_of_room {
-                        return Err(InputError::NoRoom { path, offset, limit });
-                    }
-                    return Err(InputError::RecordTooLong { path, offset, limit, quote });
+                    return Err(self.too_long(quote));
                 }
             }
         }
+    }
+
+    /// Returns the error for the record at `at`, in which the quote at this offset is not closed within the limit.
+    fn too_long(&self, quote: Option<u64>) -> InputError {
+        let record =
+            format!("record of more than {} bytes at byte {} of {}", self.record_max, self.at, self.name);
+        if self.for_want_of_room {
+            return InputError::refused(format!(
+                "{record}, which is what a slot of this worker has room for; give it more memory (--memory) or fewer slots"
+            ));
+        }
+        let quote =
+            quote.map_or_else(String::new, |at| format!(", with a quote at byte {at} that is not closed"));
+        InputError::refused(format!("{record}{quote} (the limit is --max-record)"))
     }
 
     /// Checks if the file may end `seen` bytes after `at`, of which `whole` are complete records, and
     /// with a quote left open `quote` bytes after `at`.
     fn check_last(&self, whole: usize, seen: usize, quote: Option<usize>) -> Result<(), InputError> {
         if let Some(quote) = quote {
-            return Err(InputError::UnclosedQuote {
-                path: self.name.clone(),
-                offset: self.at + quote as u64,
-            });
+            return Err(InputError::unclosed_quote(&self.name, self.at + quote as u64));
         }
         match self.format {
             RecordFormat::Fixed { length } if whole < seen => {
-                Err(InputError::FixedLength { path: self.name.clone(), size: self.at + seen as u64, length })
+                Err(InputError::fixed_length(&self.name, self.at + seen as u64, length))
             }
             _ => Ok(()),
         }

@@ -27,7 +27,7 @@ pub(super) fn line_cuts(file: &Piece, lines: u64) -> Result<Vec<u64>, InputError
             ended += 1;
             if ended % lines.max(1) == 0 {
                 if MAPS_MAX as usize <= cuts.len() {
-                    return Err(InputError::TooManySplits { limit: MAPS_MAX as usize });
+                    return Err(InputError::too_many_splits(MAPS_MAX));
                 }
                 cuts.push(offset + end as u64 + 1);
             }

@@ -157,7 +157,7 @@ fn refuse_without_header(inputs: &[Input], files: &[Vec<Piece>]) -> Result<(), I
         .zip(files)
         .filter(|(input, _)| matches!(input.format, RecordFormat::Csv { header: false, .. }));
     match without.flat_map(|(_, files)| files).find(|file| file.table.is_some()) {
-        Some(file) => Err(InputError::HasHeader { path: file.name.clone() }),
+        Some(file) => Err(InputError::has_header(&file.name)),
         None => Ok(()),
     }
 }

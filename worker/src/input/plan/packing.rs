@@ -60,7 +60,7 @@ impl Packing<'_> {
 
     fn push(&mut self, piece: Piece) -> Result<(), InputError> {
         if self.splits.len() == MAPS_MAX as usize {
-            return Err(InputError::TooManySplits { limit: MAPS_MAX as usize });
+            return Err(InputError::too_many_splits(MAPS_MAX));
         }
         self.splits.push(Split { input: self.input, format: self.format, pieces: vec![piece] });
         Ok(())
@@ -108,7 +108,7 @@ impl Packing<'_> {
         let left = self.last_bytes_max(step);
         let count = file.length.saturating_sub(left).div_ceil(step);
         if u64::from(MAPS_MAX) <= count {
-            return Err(InputError::TooManySplits { limit: MAPS_MAX as usize });
+            return Err(InputError::too_many_splits(MAPS_MAX));
         }
         Ok((1..=count).map(|index| index * step).collect())
     }

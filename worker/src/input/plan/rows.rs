@@ -24,7 +24,7 @@ pub(super) fn row_cuts(file: &Piece, delimiter: u8, split_bytes: u64) -> Result<
     let cuts = border::row_cuts(bytes, first, delimiter, split_bytes, holds_quotes(bytes));
     // A file that was changed meanwhile is reported as such.
     open.verify_unchanged()?;
-    cuts.map_err(|offset| InputError::UnclosedQuote { path: file.name.clone(), offset })
+    cuts.map_err(|offset| InputError::unclosed_quote(&file.name, offset))
 }
 
 /// True if these bytes contain a quote. Several threads search, each in its own range.

@@ -67,7 +67,10 @@ fn compressed_fixed_records_refuse_a_rest() {
         let rest = splits(&files, name, &bytes, RecordFormat::Fixed { length: 4 });
         for block_bytes in [1, 4, 5, 100] {
             let error = read(&rest, &LocalFiles, &limits(block_bytes)).unwrap_err();
-            assert!(matches!(error, InputError::FixedLength { size: 9, length: 4, .. }), "{error}");
+            assert!(
+                error.to_string().contains("9 bytes, which is not a multiple of the record length 4"),
+                "{error}"
+            );
         }
     }
 }
@@ -93,56 +96,16 @@ fn truncated_file_is_corrupt_unless_cut_between_members() {
 }
 
 #[test]
-fn what_follows_the_last_member_of_gzip_is_left_out_and_counted_unless_it_is_zero() {
+fn bytes_after_the_last_member_are_corrupt() {
     let files = Files::new();
-    let (_, members, _) = members().into_iter().next().unwrap();
-    let behind: [(&[u8], u64); 8] = [
-        (b"", 0),
-        (b"\0", 0),
-        (b"\0\0\0", 0),
-        (b"x", 1),
-        (b"garbage\n", 8),
-        (b"\0\0x", 3),
-        (b"\x1fx", 2),
-        (b"\x8b", 1),
-    ];
-    for (behind, left_out) in behind {
-        let bytes = [&members[..], behind].concat();
-        let splits = splits(&files, "file.gz", &bytes, RecordFormat::Lines);
-        check(&splits, &lines_of(&TEXT.concat()), &format!("{behind:?}"));
-        for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
-            let (limits, split) = (InputLimits::default(), &splits[0]);
-            let mut blocks = open_split(split, access, &limits);
-            while blocks.next_block().unwrap().is_some() {}
-            assert_eq!(blocks.left_out(), left_out, "{behind:?}");
+    for (name, members) in [("file.gz", gzip(&TEXT.concat())), ("file.bz2", bzip2(&TEXT.concat()))] {
+        for behind in [&b"\0"[..], b"garbage\n", b"\x1f", b"\x1f\x8b", b"B", b"BZh", b"BZh0"] {
+            let splits = splits(&files, name, &[&members[..], behind].concat(), RecordFormat::Lines);
+            for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
+                let error = read(&splits, access, &InputLimits::default()).unwrap_err();
+                assert!(matches!(error, InputError::Corrupt { .. }), "{name} {behind:?}: {error}");
+            }
         }
-    }
-    for behind in [&b"\x1f\x8b"[..], b"\x1f", b"\x1f\x8b\x07\0\0\0\0\0\0\0"] {
-        let splits = splits(&files, "cut.gz", &[&members[..], behind].concat(), RecordFormat::Lines);
-        let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
-        assert!(matches!(error, InputError::Corrupt { .. }), "{behind:?}: {error}");
-    }
-}
-
-#[test]
-fn what_follows_the_last_stream_of_bzip2_is_left_out_and_counted_as_the_tool_does() {
-    let files = Files::new();
-    let streams: Vec<u8> = TEXT.iter().flat_map(|part| bzip2(part)).collect();
-    let behind: [(&[u8], u64); 5] = [(b"", 0), (b"\0\0", 0), (b"x", 1), (b"garbage\n", 8), (b"BZx", 3)];
-    for (behind, left_out) in behind {
-        let splits = splits(&files, "file.bz2", &[&streams[..], behind].concat(), RecordFormat::Lines);
-        check(&splits, &lines_of(&TEXT.concat()), &format!("{behind:?}"));
-        for access in [&LocalFiles as &dyn FileAccess, &AsRemote] {
-            let (limits, split) = (InputLimits::default(), &splits[0]);
-            let mut blocks = open_split(split, access, &limits);
-            while blocks.next_block().unwrap().is_some() {}
-            assert_eq!(blocks.left_out(), left_out, "{behind:?}");
-        }
-    }
-    for behind in [&b"B"[..], b"BZ", b"BZh", b"BZh9", b"BZh0"] {
-        let splits = splits(&files, "cut.bz2", &[&streams[..], behind].concat(), RecordFormat::Lines);
-        let error = read(&splits, &LocalFiles, &InputLimits::default()).unwrap_err();
-        assert!(matches!(error, InputError::Corrupt { .. }), "{behind:?}: {error}");
     }
 }
 
@@ -197,9 +160,11 @@ fn bomb_is_given_up_at_the_allowed_ratio() {
     {
         let splits = splits(&files, name, &bytes, RecordFormat::Lines);
         let error = read(&splits, &LocalFiles, &limits).unwrap_err();
-        let InputError::Expansion { decoded, compressed, ratio_max: 200, .. } = error else {
-            panic!("{error}")
-        };
+        let words = error.to_string();
+        let (_, numbers) =
+            words.split_once("grows more than 200 times (the limit is --max-expansion): ").unwrap();
+        let (decoded, compressed) = numbers.split_once(" bytes came out of ").unwrap();
+        let (decoded, compressed): (u64, u64) = (decoded.parse().unwrap(), compressed.parse().unwrap());
         assert!(decoded <= (1 << 20).max(compressed * 200) + (1 << 20), "{decoded} bytes came out");
         // A file is accepted at any ratio as long as it stays below the floor.
         assert_eq!(read(&splits, &LocalFiles, &InputLimits::default()).unwrap().len(), zeros.len());

@@ -104,7 +104,7 @@ fn table_whose_rows_end_with_carriage_returns_alone_is_refused() {
     let files = Files::new();
     let csv = RecordFormat::Csv { delimiter: b',', header: true };
     let error = whole(&files, "mac.csv", b"id,n\r1,a\r2,b\r", csv).unwrap_err();
-    assert!(matches!(error, InputError::CarriageReturns { .. }), "{error}");
+    assert!(error.to_string().contains("end with carriage returns alone"), "{error}");
     let no_header = RecordFormat::Csv { delimiter: b',', header: false };
     for text in ["a,\"b\rc\"", "a,b\r", "a\rb,c\nd,e\n"] {
         assert!(whole(&files, "t.csv", text.as_bytes(), no_header).is_ok(), "{text:?}");

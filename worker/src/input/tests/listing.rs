@@ -37,7 +37,7 @@ fn empty_file_is_refused_by_name_when_it_should_hold_a_table() {
     let said = names(&files, &[files.text("dir")]).unwrap_err();
     let InputError::Paths { first, total: 3 } = &said else { panic!("{said:?}") };
     for (error, name) in first.iter().zip(["a.parquet", "b.arrow", "c.FEATHER"]) {
-        assert!(matches!(error, InputError::EmptyTable { .. }) && error.is_input_fault(), "{error:?}");
+        assert!(error.to_string().contains("is empty, and a") && error.is_input_fault(), "{error:?}");
         assert!(error.to_string().contains(name), "{error}");
     }
     // For jobs that do not read tables, every byte is present.
@@ -74,7 +74,8 @@ fn output_that_is_not_complete_is_refused_as_long_as_somebody_has_claimed_it() {
     assert_eq!(names(&files, &[files.text("dir")]).unwrap(), ["dir/part-00000"], "nobody has");
     files.write("dir/_temporary/probe-1", "{}");
     let error = names(&files, &[files.text("dir")]).unwrap_err();
-    assert!(matches!(error, InputError::Unfinished { .. }) && error.is_input_fault(), "{error}");
+    assert!(error.to_string().contains("is an output that a job is writing"), "{error}");
+    assert!(error.is_input_fault());
     let part = names(&files, &[files.text("dir/part-00000")]).unwrap();
     assert_eq!(part, ["dir/part-00000"], "named itself");
     files.write("dir/_SUCCESS", "");
@@ -121,11 +122,11 @@ fn listing_names_what_is_wrong_with_every_path() {
     check("", |error| matches!(error, InputError::Missing { .. }));
     check(&files.text("dangling"), |error| matches!(error, InputError::Missing { .. }));
     check(&files.text("loop"), |error| matches!(error, InputError::Unreadable { .. }));
-    check(&files.text("pipe"), |error| matches!(error, InputError::NotAFile { kind: "a pipe", .. }));
-    check(&files.text("socket"), |error| matches!(error, InputError::NotAFile { kind: "a socket", .. }));
-    check("/dev/null", |error| matches!(error, InputError::NotAFile { kind: "a device", .. }));
-    check("worker-3:relative", |error| matches!(error, InputError::NotAbsolute { .. }));
-    check("worker-3:/file", |error| matches!(error, InputError::OutOfReach { .. }));
+    check(&files.text("pipe"), |error| error.to_string().ends_with("is a pipe, not a regular file"));
+    check(&files.text("socket"), |error| error.to_string().ends_with("is a socket, not a regular file"));
+    check("/dev/null", |error| error.to_string().ends_with("is a device, not a regular file"));
+    check("worker-3:relative", |error| error.to_string().contains("does not begin with /"));
+    check("worker-3:/file", |error| error.to_string().contains("cannot be asked from here"));
     let error = names(&files, &[files.text("dir")]).unwrap_err();
     let nested = files.text("dir/nested");
     assert_eq!(
@@ -237,7 +238,7 @@ fn input_of_empty_files_has_no_splits() {
 #[test]
 fn files_of_size_0_that_have_content_are_refused() {
     let error = names(&Files::new(), &["/proc/self/status".to_owned()]).unwrap_err();
-    assert!(matches!(error, InputError::SizeUnknown { .. }), "{error}");
+    assert!(error.to_string().contains("says that its size is"), "{error}");
     assert!(error.is_input_fault());
     let expected =
         "input /proc/self/status says that its size is 0 but has content; copy it and give the copy";
@@ -287,8 +288,8 @@ fn link_that_leads_back_to_a_folder_in_which_it_lies_is_refused_and_named() {
     let error = list_below(&files.text("in")).unwrap_err();
     let InputError::Paths { first, total: 2 } = &error else { panic!("{error}") };
     let is_named = |error: &InputError, link: &str| {
-        matches!(error, InputError::Cycle { path, to }
-            if path.to_text() == files.text(&format!("in/deep/er/{link}")) && to.to_text() == files.text("in"))
+        let (path, to) = (files.text(&format!("in/deep/er/{link}")), files.text("in"));
+        error.to_string().starts_with(&format!("input {path} leads back to {to}, in which it lies"))
     };
     assert!(is_named(&first[0], "one") && is_named(&first[1], "two"), "{error}");
     assert!(error.is_input_fault());
@@ -313,7 +314,7 @@ fn folders_one_within_the_other_are_read_down_to_the_limit_and_refused_below_it(
     assert_eq!(list_below(&files.text("in")).unwrap().len(), 1);
     std::fs::create_dir(deep(wildcards::DEPTH_MAX + 1)).unwrap();
     let error = list_below(&files.text("in")).unwrap_err();
-    assert!(matches!(error, InputError::TooDeep { limit: wildcards::DEPTH_MAX, .. }), "{error}");
+    assert!(error.to_string().contains("lies 256 folders deep"), "{error}");
 }
 
 #[test]
@@ -330,5 +331,5 @@ fn links_that_make_many_names_of_few_end_at_a_limit() {
     }
     let path = FilePath::from(&*files.text("in"));
     let error = list::list_within(&path, list::Subdirectories::Read, 1000).unwrap_err();
-    assert!(matches!(error, InputError::TooManyFiles { limit: 1000, .. }), "{error}");
+    assert!(error.to_string().contains("has more than 1000 files"), "{error}");
 }

@@ -90,7 +90,10 @@ fn fixed_records_refuse_a_file_of_another_size() {
     let files = Files::new();
     let path = files.write("file", LINES);
     let error = plan(&input(&[path], RecordFormat::Fixed { length: 10 }), 1 << 20).unwrap_err();
-    assert!(matches!(error, InputError::FixedLength { size: 64, length: 10, .. }), "{error}");
+    assert!(
+        error.to_string().contains("64 bytes, which is not a multiple of the record length 10"),
+        "{error}"
+    );
     let text = error.to_string();
     assert!(text.ends_with("file has 64 bytes, which is not a multiple of the record length 10"), "{text}");
 }
@@ -124,9 +127,11 @@ fn try_rows(
     split_bytes: u64,
     block_bytes: usize,
 ) -> Result<Vec<Vec<Vec<u8>>>, u64> {
-    let unclosed = |error| match error {
-        InputError::UnclosedQuote { path: named, offset } if named.to_text() == path => offset,
-        other => panic!("{other}"),
+    let unclosed = |error: InputError| -> u64 {
+        let words = error.to_string();
+        let offset = words.strip_prefix("the quote that opens a field at byte ");
+        let offset = offset.and_then(|rest| rest.split_once(&format!(" of {path} is never closed")));
+        offset.and_then(|(offset, _)| offset.parse().ok()).unwrap_or_else(|| panic!("{words}"))
     };
     let splits = plan(&input(&[path.to_owned()], format), split_bytes).map_err(unclosed)?;
     let seen = read(&splits, &LocalFiles, &limits(block_bytes)).map_err(unclosed);
@@ -185,7 +190,7 @@ fn csv_refuses_a_quote_that_is_never_closed_whatever_the_split_size() {
     let files = Files::new();
     let text = "a,b\n1,\"x\"\n2,\"y\n3,z\n\n4,zz\n";
     let path = files.write("table", text);
-    let error = InputError::UnclosedQuote { path: FilePath::from(&*path), offset: 12 };
+    let error = InputError::unclosed_quote(&FilePath::from(&*path), 12);
     let expected =
         format!("the quote that opens a field at byte 12 of {path} is never closed; close it or remove it");
     assert_eq!(error.to_string(), expected);
@@ -252,7 +257,7 @@ fn csv_file_of_a_worker_is_one_split() {
 fn csv_refuses_delimiters_that_mean_something_else() {
     for delimiter in [b'"', b'\n', b'\r'] {
         let error = plan(&input(&[], RecordFormat::Csv { delimiter, header: false }), 1).unwrap_err();
-        assert!(matches!(error, InputError::Format { .. }), "{error}");
+        assert!(error.to_string().contains("the delimiter of fields cannot be"), "{error}");
     }
 }
 
@@ -350,7 +355,7 @@ fn endless_record_is_refused_without_reading_it_all() {
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: vec![piece] };
     let tight = InputLimits { record_max: 1 << 20, ..InputLimits::default() };
     let error = read(&[split], &Endless, &tight).unwrap_err();
-    assert!(matches!(error, InputError::RecordTooLong { offset: 0, limit: 1_048_576, .. }), "{error}");
+    assert!(error.to_string().starts_with("record of more than 1048576 bytes at byte 0 of"), "{error}");
 }
 
 /// Returns more lines than a file that is read at once when it is opened.
@@ -425,7 +430,7 @@ fn small_file_that_is_not_the_listed_one_is_refused_when_it_is_opened() {
     std::fs::remove_file(files.path("file")).unwrap();
     std::fs::create_dir(files.path("file")).unwrap();
     let Err(error) = LocalFiles.open(&piece) else { panic!("a directory was opened") };
-    assert!(matches!(error, InputError::NotAFile { kind: "a directory", .. }), "{error}");
+    assert!(error.to_string().contains("is a directory, not a regular file"), "{error}");
 }
 
 #[test]
@@ -435,7 +440,7 @@ fn pipe_in_the_place_of_a_file_does_not_block() {
     std::fs::remove_file(files.path("file")).unwrap();
     listing::make_pipe(&files.path("file"));
     let Err(error) = LocalFiles.open(&piece) else { panic!("a pipe was opened") };
-    assert!(matches!(error, InputError::NotAFile { kind: "a pipe", .. }), "{error}");
+    assert!(error.to_string().contains("is a pipe, not a regular file"), "{error}");
 }
 
 #[test]
