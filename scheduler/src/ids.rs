@@ -149,23 +149,22 @@ fn number(text: &str) -> Option<u32> {
     if plain { text.parse().ok() } else { None }
 }
 
+fn parse_id(text: &str, prefix: &str, expected: &'static str) -> Result<u32, ParseIdError> {
+    let id = text.strip_prefix(prefix).and_then(number);
+    id.ok_or_else(|| ParseIdError { expected, found: text.to_owned() })
+}
+
 impl FromStr for JobId {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        text.strip_prefix("job-")
-            .and_then(number)
-            .map(JobId)
-            .ok_or_else(|| ParseIdError { expected: "a job id such as job-7", found: text.to_owned() })
+        parse_id(text, "job-", "a job id such as job-7").map(JobId)
     }
 }
 
 impl FromStr for WorkerId {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        text.strip_prefix("worker-")
-            .and_then(number)
-            .map(WorkerId)
-            .ok_or_else(|| ParseIdError { expected: "a worker id such as worker-3", found: text.to_owned() })
+        parse_id(text, "worker-", "a worker id such as worker-3").map(WorkerId)
     }
 }
 

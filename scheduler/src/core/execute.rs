@@ -27,10 +27,6 @@ pub(super) struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    pub(super) fn capacity(&self) -> PerStation<f64> {
-        Core::capacity(self.ledger)
-    }
-
     /// Lines are in force only for the plan that sets them.
     pub(super) fn end(self) {
         for (lines, drawn) in self.ledger.lines.iter_mut().zip(self.lines_drawn) {
@@ -185,7 +181,7 @@ impl Floor for Executor<'_> {
     }
 
     fn line_open(&self, station: Station, line: Line) -> bool {
-        self.ledger.lines[station].open(line, self.capacity()[station])
+        self.ledger.lines[station].open(line, Core::capacity(self.ledger)[station])
     }
 
     fn only(&mut self, station: Station) {

@@ -4,12 +4,13 @@
 
 use crate::core::Core;
 use crate::core::queue_order::{SLOTS_MAX, SlotRange};
+use crate::core::show::view_of;
 use crate::estimate::Sizes;
 use crate::estimate::completion::{Need, need};
 use crate::ids::{JobId, TaskKind};
 use crate::ledger::quotas;
 use crate::station::PerStation;
-use crate::view::{Handle, Row, Station, View};
+use crate::view::{Handle, Row, Station};
 use std::collections::BTreeMap;
 
 /// Maximum number of jobs named in one sentence.
@@ -56,7 +57,7 @@ impl Core {
         let known = self
             .estimator
             .as_ref()
-            .is_some_and(|estimator| estimator.knows(&super::show::facts(job, &self.ledger, &[])));
+            .is_some_and(|estimator| estimator.knows(&super::show::facts(job, &self.ledger)));
         let tasks = [f64::from(row.pend[Station::Map]), f64::from(row.pend[Station::Reduce])];
         let Need { map_slots, reduce_slots, possible } = need(row.left, tasks, seconds);
         let fits = match workers.pooled {
@@ -75,9 +76,7 @@ impl Core {
         let Some(handle) = self.ledger.jobs.get(&id).and_then(|job| job.handle) else { return Vec::new() };
         let rows = &self.rows_now()[..];
         let turns = self.turns_among(rows, SLOTS_MAX);
-        let cap = Self::capacity(&self.ledger);
-        let unified = !self.ledger.workers.pooled;
-        let view = View { now: self.ledger.now, rows, touched: &[], cap, unified, runs: &self.runs };
+        let view = view_of(&self.ledger, (rows, &self.runs), &[]);
         let mut sentences = Vec::new();
         if self.ledger.workers.count() == 0 {
             sentences.push("there is no worker".to_owned());
@@ -124,7 +123,7 @@ impl Core {
         if waits <= 0.0 {
             return;
         }
-        let noun = kind.to_string();
+        let (noun, policy) = (kind.to_string(), self.policy_name());
         let workers = &self.ledger.workers;
         let (slots, free) = (workers.slots_of(kind), workers.free_of(kind));
         let holders = self.holders(rows, station);
@@ -139,14 +138,8 @@ impl Core {
         let own = turns.iter().position(|turn| turn.job == handle && turn.station == station);
         let Some(own) = own else {
             sentences.push(match free {
-                0 => format!(
-                    "policy `{}` would give it no {noun} slot even if all were free",
-                    self.policy.policy().name()
-                ),
-                _ => format!(
-                    "policy `{}` leaves slots free and gives it none now",
-                    self.policy.policy().name()
-                ),
+                0 => format!("policy `{policy}` would give it no {noun} slot even if all were free"),
+                _ => format!("policy `{policy}` leaves slots free and gives it none now"),
             });
             return;
         };
@@ -164,17 +157,9 @@ impl Core {
             named.push(format!("others of {} jobs", before.len() - NAMED_MAX));
         }
         let line = match tasks {
-            0 => format!("by policy `{}` it is next for a {noun} slot", self.policy.policy().name()),
-            1 => format!(
-                "by policy `{}` one task comes before it: {}",
-                self.policy.policy().name(),
-                named.join(", ")
-            ),
-            _ => format!(
-                "by policy `{}` {tasks} tasks come before it: {}",
-                self.policy.policy().name(),
-                named.join(", ")
-            ),
+            0 => format!("by policy `{policy}` it is next for a {noun} slot"),
+            1 => format!("by policy `{policy}` one task comes before it: {}", named.join(", ")),
+            _ => format!("by policy `{policy}` {tasks} tasks come before it: {}", named.join(", ")),
         };
         sentences.push(format!("{line}; its own reason: {}", turns[own].reason));
     }

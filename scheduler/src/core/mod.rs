@@ -40,9 +40,10 @@ use crate::plan::{Plan, Share};
 use crate::policy::Policy;
 use crate::station::PerStation;
 use crate::units::Time;
-use crate::view::{Row, View};
+use crate::view::Row;
 use execute::Executor;
 use guarded::Guarded;
+use show::view_of;
 
 /// Maximum number of entries in the standing shuffle order. Workers choose locally among the first few entries, so more
 /// would only make the order long.
@@ -194,10 +195,7 @@ impl Core {
             lines_drawn: PerStation::default(),
             ahead_open: true,
         };
-        let cap = executor.capacity();
-        let unified = !executor.ledger.workers.pooled;
-        let now = executor.ledger.now;
-        let view = View { now, rows: &self.rows, touched: &[], cap, unified, runs: &self.runs };
+        let view = view_of(executor.ledger, (&self.rows, &self.runs), &[]);
         let mut plan = Plan::new(&mut executor);
         self.policy.plan(view, &mut plan);
         let wish = plan.wished_wake();

@@ -2,11 +2,12 @@
 //! order of the jobs. This changes no state.
 
 use crate::core::Core;
+use crate::core::show::view_of;
 use crate::ids::JobId;
 use crate::ledger::quotas;
 use crate::plan::{Floor, Line, Plan, Reason, Share};
 use crate::station::Station;
-use crate::view::{Handle, Row, View};
+use crate::view::{Handle, Row};
 use std::collections::BTreeMap;
 
 /// Maximum number of hypothetical slots. Jobs beyond them are not distinguished.
@@ -29,11 +30,7 @@ impl Core {
     pub fn turns(&mut self, slots_max: u32) -> Vec<Turn> {
         let rows = self.rows_now();
         let turns = self.turns_among(&rows, slots_max);
-        let named = |turn: SlotRange| {
-            let job = self.handles.get(turn.job.index()).copied().flatten()?;
-            Some(Turn { job, station: turn.station, slots: turn.slots, reason: turn.reason })
-        };
-        turns.into_iter().filter_map(named).collect()
+        turns.into_iter().filter_map(|turn| turn.named(&self.handles)).collect()
     }
 
     /// Returns the rows of all jobs with the slots held now. The rows that the policy saw lack the launches of this
@@ -54,10 +51,8 @@ impl Core {
 
     /// Returns the policy's order of jobs with these rows.
     pub(super) fn turns_among(&mut self, rows: &[Row], slots_max: u32) -> Vec<SlotRange> {
-        let unified = !self.ledger.workers.pooled;
-        let cap = Self::capacity(&self.ledger);
-        let mut listing = UnlimitedSlots { slots_max, ..UnlimitedSlots::new(rows, unified) };
-        let view = View { now: self.ledger.now, rows, touched: &[], cap, unified, runs: &self.runs };
+        let view = view_of(&self.ledger, (rows, &self.runs), &[]);
+        let mut listing = UnlimitedSlots { slots_max, ..UnlimitedSlots::new(rows, view.unified) };
         let mut plan = Plan::new(&mut listing);
         self.policy.plan(view, &mut plan);
         plan.finish();
@@ -71,6 +66,14 @@ pub(super) struct SlotRange {
     pub(super) station: Station,
     pub(super) slots: u32,
     pub(super) reason: Reason,
+}
+
+impl SlotRange {
+    /// Returns it with the id of its job, if that is live.
+    pub(super) fn named(self, handles: &[Option<JobId>]) -> Option<Turn> {
+        let job = handles.get(self.job.index()).copied().flatten()?;
+        Some(Turn { job, station: self.station, slots: self.slots, reason: self.reason })
+    }
 }
 
 /// Unlimited hypothetical slots.

@@ -66,7 +66,7 @@ impl Core {
         self.handles[handle.index()] = None;
         self.runs[handle.index()].clear();
         if let Some(estimator) = &mut self.estimator {
-            estimator.learn(&facts(job, &self.ledger, &[]));
+            estimator.learn(&facts(job, &self.ledger));
         }
         self.notify(&[], Change::Left(handle));
         self.spare.push(handle.0);
@@ -89,7 +89,7 @@ impl Core {
         let row = &mut self.rows[handle.index()];
         *row = row_of(job, row.seq, self.ledger.preempts, quotas::room(&self.ledger, job));
         if let Some(estimator) = &mut self.estimator {
-            let sizes = estimator.sizes(&facts(job, &self.ledger, &self.runs[handle.index()]));
+            let sizes = estimator.sizes(&facts(job, &self.ledger));
             row.whole = sizes.whole;
             row.left = sizes.left;
             row.feed = if 0.0 < sizes.whole[Station::Map] {
@@ -166,7 +166,7 @@ pub(super) fn view_of<'a>(
 }
 
 /// Builds the estimators' view of a job.
-pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger, running_since: &'a [Time]) -> Facts<'a> {
+pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger) -> Facts<'a> {
     let reduces = job.reduces.len() as u32;
     let made = f64::from(job.counts.maps_done) * f64::from(reduces);
     let output_bytes = job.tally.map_bytes.0 as f64;
@@ -175,15 +175,12 @@ pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger, running_since: &'a [Time]
     let network =
         ledger.config.network.map_or(f64::INFINITY, |rate| rate.0 as f64 * ledger.workers.count() as f64);
     Facts {
-        now: ledger.now,
-        job: job.id,
         name: job.spec.name.as_deref(),
         maps: job.maps.len() as u32,
         maps_done: job.counts.maps_done,
         input_bytes: job.work.input.0 as f64,
         input_bytes_done: job.work.input_done.0 as f64,
         map_time: job.tally.map_time.seconds(),
-        running_since,
         output_bytes,
         fetched_bytes: output_bytes * fetched.min(1.0),
         reduces: ReduceFacts {

@@ -55,8 +55,6 @@ const MEMORY_SCHEMA: u64 = 1;
 #[derive(Clone, Debug, Default)]
 pub struct History {
     past: BTreeMap<String, Past>,
-    /// Names by their last update.
-    ages: BTreeMap<u64, String>,
     learned: u64,
 }
 
@@ -109,20 +107,16 @@ impl History {
         if let Some((name, _)) = past.iter().find(|(_, past)| !past.is_sound()) {
             return Err(format!("what it remembers of `{name}` is impossible"));
         }
-        let ages: BTreeMap<u64, String> =
-            past.iter().map(|(name, past)| (past.learned, name.clone())).collect();
-        if ages.len() != past.len() {
-            return Err("two names learned last at the same time".to_owned());
-        }
-        let learned = ages.last_key_value().map_or(0, |(&age, _)| age);
-        Ok(Self { past, ages, learned })
+        let learned = past.values().map(|past| past.learned).max().unwrap_or(0);
+        Ok(Self { past, learned })
     }
 
     fn forget_one(&mut self) {
         if self.past.len() < NAMES_MAX {
             return;
         }
-        if let Some((_, name)) = self.ages.pop_first() {
+        let oldest = self.past.iter().min_by_key(|(_, past)| past.learned);
+        if let Some(name) = oldest.map(|(name, _)| name.clone()) {
             self.past.remove(&name);
         }
     }
@@ -161,8 +155,6 @@ impl Estimator for History {
         }
         self.learned += 1;
         let past = self.past.entry(name.to_owned()).or_default();
-        self.ages.remove(&past.learned);
-        self.ages.insert(self.learned, name.to_owned());
         past.learned = self.learned;
         past.maps += f64::from(facts.maps_done);
         past.map_seconds += facts.map_time;

@@ -17,9 +17,7 @@ pub use rates::ServiceRates;
 pub use tasks::Tasks;
 
 use crate::catalogue::{self, CatalogueError, Entry};
-use crate::ids::JobId;
 use crate::station::PerStation;
-use crate::units::Time;
 
 const ENTRIES: &[Entry<dyn Estimator>] = &[tasks::ENTRY, linear::ENTRY, history::ENTRY, oracle::ENTRY];
 
@@ -41,8 +39,6 @@ pub fn by_name(text: &str) -> Result<Box<dyn Estimator>, CatalogueError> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct Facts<'a> {
-    pub now: Time,
-    pub job: JobId,
     /// Name of the job. Jobs of equal name are similar.
     pub name: Option<&'a str>,
     /// Number of maps.
@@ -55,8 +51,6 @@ pub struct Facts<'a> {
     pub input_bytes_done: f64,
     /// Sum of the running times of finished maps, in slot-seconds.
     pub map_time: f64,
-    /// Start times of the running maps.
-    pub running_since: &'a [Time],
     /// Output bytes of the finished maps.
     pub output_bytes: f64,
     /// Bytes of that output that have arrived at the homes.

@@ -21,15 +21,12 @@ impl Alike {
     fn facts<'a>(&self, name: Option<&'a str>, maps_done: u32, reduces_done: u32) -> Facts<'a> {
         let done = f64::from(maps_done);
         Facts {
-            now: Time::ZERO,
-            job: JobId(1),
             name,
             maps: self.maps,
             maps_done,
             input_bytes: self.bytes * f64::from(self.maps),
             input_bytes_done: self.bytes * done,
             map_time: self.seconds * done,
-            running_since: &[],
             output_bytes: self.bytes * self.selectivity * done,
             fetched_bytes: self.bytes * self.selectivity * done / 2.0,
             reduces: ReduceFacts {

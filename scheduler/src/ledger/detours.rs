@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 impl Ledger {
     /// Records that a home could not read from another worker.
     pub(crate) fn route_failed(&mut self, home: WorkerId, from: WorkerId, out: &mut Vec<Command>) {
-        self.routes.fails(home, from, self.now, &self.config.routes);
+        self.routes.cut_off((home, from), self.now, &self.config.routes, false);
         self.route_around(out);
     }
 
@@ -31,8 +31,8 @@ impl Ledger {
         let slow: Vec<_> = ways.iter().filter(|way| self.is_worth_a_detour(home, way)).collect();
         let mut news = false;
         for way in slow {
-            for (home, from) in self.slow_ways(home, way.from) {
-                news |= self.routes.crawls(home, from, self.now, &self.config.routes);
+            for route in self.slow_ways(home, way.from) {
+                news |= self.routes.cut_off(route, self.now, &self.config.routes, true);
             }
         }
         if news {

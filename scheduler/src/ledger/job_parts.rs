@@ -5,8 +5,9 @@
 use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::JobSpec;
+use crate::ledger::BackupTotals;
 use crate::ledger::ahead::Pace;
-use crate::ledger::backups::{BackupTally, SecondHome, UsualTime};
+use crate::ledger::backups::{SecondHome, UsualTime};
 use crate::ledger::queue::Bound;
 use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
 use crate::units::{Bytes, Span, Time};
@@ -27,7 +28,7 @@ pub(crate) struct JobTally {
     /// Number of suspensions and hand-overs of attempts.
     pub(crate) suspended: u32,
     pub(crate) handed_over: u32,
-    pub(crate) backups: BackupTally,
+    pub(crate) backups: BackupTotals,
 }
 
 /// Change of the list of start times of a job's running maps. Copies of the list apply the same change.
@@ -40,7 +41,7 @@ pub(crate) enum RunChange {
 }
 
 /// Counts of tasks and segments by state.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct TaskStateCounts {
     pub(crate) maps_waiting: u32,
     /// Running maps, including queued ones.
@@ -57,15 +58,7 @@ pub(crate) struct TaskStateCounts {
 
 impl TaskStateCounts {
     pub(crate) fn new(maps: u32, reduces: u32) -> Self {
-        Self {
-            maps_waiting: maps,
-            maps_running: 0,
-            maps_queued: 0,
-            maps_done: 0,
-            reduces: [reduces, 0, 0, 0, 0],
-            yielding: 0,
-            segments_fetched: 0,
-        }
+        Self { maps_waiting: maps, reduces: [reduces, 0, 0, 0, 0], ..Self::default() }
     }
 
     pub(crate) fn of_maps(&mut self, state: MapState) -> &mut u32 {
@@ -166,7 +159,7 @@ impl ReduceQueue {
 }
 
 /// Homes of the partitions of unfinished reduces.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Homes {
     pub(crate) at: BTreeMap<WorkerId, BTreeSet<u32>>,
     /// Partitions without a home.
@@ -179,12 +172,7 @@ pub(crate) struct Homes {
 
 impl Homes {
     pub(crate) fn new(reduces: u32) -> Self {
-        Self {
-            at: BTreeMap::new(),
-            unassigned: (0..reduces).collect(),
-            gathered: BTreeMap::new(),
-            second: BTreeMap::new(),
-        }
+        Self { unassigned: (0..reduces).collect(), ..Self::default() }
     }
 }
 

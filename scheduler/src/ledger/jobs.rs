@@ -49,7 +49,7 @@ impl Job {
             arrival: now,
             handle: None,
             maps: spec.maps.iter().map(|_| MapTask::new(reduces)).collect(),
-            reduces: (0..reduces).map(|_| ReduceTask::new()).collect(),
+            reduces: (0..reduces).map(|_| ReduceTask::default()).collect(),
             counts: TaskStateCounts::new(spec.maps.len() as u32, reduces),
             work: WorkLeft::new(&spec),
             attempts: JobAttempts::default(),

@@ -62,7 +62,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::{SlotHold, Suspensions};
 
 /// State of the core.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Ledger {
     #[serde(skip)]
     pub(crate) config: CoreConfig,
@@ -181,27 +181,7 @@ impl ArrivalRate {
 
 impl Ledger {
     pub(crate) fn new(config: CoreConfig) -> Self {
-        Self {
-            config,
-            now: Time::ZERO,
-            workers: Workers::default(),
-            jobs: BTreeMap::new(),
-            attempts: BTreeMap::new(),
-            suspensions: Suspensions::default(),
-            preempts: false,
-            ahead: Ahead::default(),
-            ended: EndedJobs::default(),
-            last_job: None,
-            waits: Waits::default(),
-            lines: Default::default(),
-            unseen: Unseen::default(),
-            late: 0,
-            arrivals: ArrivalRate::default(),
-            routes: Routes::default(),
-            rates: Rates::default(),
-            backups: Backups::default(),
-            owners: Owners::default(),
-        }
+        Self { config, ..Self::default() }
     }
 
     /// Resets lines and assignments of maps because a new policy and placement take over.

@@ -62,18 +62,9 @@ impl Routes {
         heals && self.cuts.remove(&(home, from)).is_some()
     }
 
-    /// Records that a home could not read from a source after several tries.
-    pub(crate) fn fails(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) {
-        self.cut_off((home, from), now, limits, false);
-    }
-
-    /// Records that the route from a source to a home is so slow that it should count as cut. Returns true if that is
-    /// new.
-    pub(crate) fn crawls(&mut self, home: WorkerId, from: WorkerId, now: Time, limits: &RouteLimits) -> bool {
-        self.cut_off((home, from), now, limits, true)
-    }
-
-    fn cut_off(
+    /// Records that a home could not read from a source after several tries, or that the route is so `slow` that it
+    /// should count as cut. Returns true if that is new.
+    pub(crate) fn cut_off(
         &mut self,
         (home, from): (WorkerId, WorkerId),
         now: Time,
@@ -160,7 +151,7 @@ mod tests {
 
     fn fail(routes: &mut Routes, ways: &[(usize, usize)], now: Time) {
         for &(home, from) in ways {
-            routes.fails(W[home], W[from], now, &RouteLimits::default());
+            routes.cut_off((W[home], W[from]), now, &RouteLimits::default(), false);
         }
     }
 
@@ -242,8 +233,8 @@ mod tests {
     fn a_slow_way_counts_as_cut_for_its_time_whatever_comes_over_it() {
         let limits = RouteLimits::default();
         let mut routes = Routes::default();
-        assert!(routes.crawls(W[1], W[2], at(10), &limits));
-        assert!(!routes.crawls(W[1], W[2], at(11), &limits), "no news");
+        assert!(routes.cut_off((W[1], W[2]), at(10), &limits, true));
+        assert!(!routes.cut_off((W[1], W[2]), at(11), &limits, true), "no news");
         assert!(!routes.read(W[1], W[2], at(12)));
         assert_eq!(aside(&routes, at(12)), [W[2]]);
         let over = at(10) + limits.cut_for;

@@ -156,11 +156,7 @@ impl JobSnapshot {
                 localities: job.tally.localities,
                 suspended: job.tally.suspended,
                 handed_over: job.tally.handed_over,
-                backups: BackupTotals {
-                    launched: job.tally.backups.launched,
-                    won: job.tally.backups.won,
-                    slot_time: job.tally.backups.slot_time,
-                },
+                backups: job.tally.backups,
             },
             map_output: job.tally.map_bytes,
             reduce_output: job.tally.reduce_bytes,

@@ -6,24 +6,26 @@ use crate::ledger::suspensions::Continued;
 
 /// State of a map. Legal changes: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed, or when
 /// the output was lost while a partition lacks it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) enum MapState {
+    #[default]
     Waiting,
     /// An attempt has a slot, or is queued behind one.
     Running,
     /// `output` is the worker that keeps it. It is `None` if the output was published (map-only), is empty, or is lost
     /// and no home lacks it.
-    Done {
-        output: Option<WorkerId>,
-    },
+    Done { output: Option<WorkerId> },
 }
 
 /// State of a reduce. Legal changes are `Gathering -> Ready -> Running -> Done`, and `Running -> Suspended`
 /// and back. A failed attempt leads from `Running` or `Suspended` to `Ready`. A move to another keep leads
 /// from these three to `Gathering`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
 pub(crate) enum ReduceState {
     /// Segments are missing, or it has no home.
+    #[default]
     Gathering,
     Ready,
     Running,
@@ -84,7 +86,7 @@ impl Tries {
     }
 }
 
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct MapTask {
     pub(crate) state: MapState,
     pub(crate) tries: Tries,
@@ -102,19 +104,11 @@ pub(crate) struct MapTask {
 
 impl MapTask {
     pub(crate) fn new(reduces: u32) -> Self {
-        Self {
-            state: MapState::Waiting,
-            tries: Tries::default(),
-            assigned: None,
-            lacking: reduces,
-            unreadable: 0,
-            print: None,
-            alike_since: 0,
-        }
+        Self { lacking: reduces, ..Self::default() }
     }
 }
 
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ReduceTask {
     pub(crate) state: ReduceState,
     pub(crate) tries: Tries,
@@ -126,19 +120,6 @@ pub(crate) struct ReduceTask {
     pub(crate) gathered: Bits,
     /// State from which the next or running attempt continues; `None` means from its inputs.
     pub(crate) continues: Option<Continued>,
-}
-
-impl ReduceTask {
-    pub(crate) fn new() -> Self {
-        Self {
-            state: ReduceState::Gathering,
-            tries: Tries::default(),
-            home: None,
-            moved: false,
-            gathered: Bits::default(),
-            continues: None,
-        }
-    }
 }
 
 /// Number of partitions that have their segment of each map at one home, including those whose reduce ended there. It

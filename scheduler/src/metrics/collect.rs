@@ -26,7 +26,7 @@ impl RunningSum {
 }
 
 /// Collects ended jobs in any order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Collector {
     /// Units of work per second of each station: slots, and 1 at the shuffle. Infinite if the model lacks the station.
     capacity: PerStation<f64>,
@@ -54,23 +54,7 @@ impl Collector {
     #[must_use]
     pub fn new(capacity: PerStation<f64>) -> Self {
         assert!(capacity.iter().all(|&capacity| 0.0 < capacity), "capacity {capacity:?}");
-        Self {
-            capacity,
-            flow: Sketch::new(),
-            flow_total: 0.0,
-            waiting: RunningSum::default(),
-            execution: RunningSum::default(),
-            map_sojourn: RunningSum::default(),
-            tardiness: RunningSum::default(),
-            tardiness_largest: 0.0,
-            deadlines_met: 0,
-            slowdown: RunningSum::default(),
-            slowdown_squares: 0.0,
-            slowdowns: Sketch::new(),
-            work: PerStation::default(),
-            first_arrival: f64::INFINITY,
-            last_end: 0.0,
-        }
+        Self { capacity, first_arrival: f64::INFINITY, ..Self::default() }
     }
 
     /// Adds an ended job, with its whole work.

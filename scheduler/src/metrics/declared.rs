@@ -47,12 +47,10 @@ impl System {
     }
 
     /// Returns its name for a sentence.
-    fn words(self) -> &'static str {
+    fn words(self) -> String {
         match self {
-            System::Fluid => "the fluid model",
-            System::Slotted => "the slotted model",
-            System::Cluster => "the cluster model",
-            System::Live => "`compare`",
+            System::Live => "`compare`".to_owned(),
+            model => format!("the {} model", model.name()),
         }
     }
 }
@@ -222,7 +220,7 @@ impl fmt::Display for MetricError {
         let metrics = Metric::ALL.iter().filter(|metric| metric.is_of(*system));
         let names: Vec<&str> = metrics.map(|metric| metric.name()).collect();
         if let Some(metric) = elsewhere {
-            let others: Vec<&str> = metric.declaration().systems.iter().map(|one| one.words()).collect();
+            let others: Vec<String> = metric.declaration().systems.iter().map(|one| one.words()).collect();
             return write!(
                 f,
                 "metric `{name}` is measured by {}, not by {}; There is {}",

@@ -24,12 +24,12 @@ pub(super) const ENTRY: Entry<Split> = Entry {
 /// Divides. The level is the derivative: seconds for one more task per second.
 fn divide(setting: &QueueSetting<'_>, sign: Sign) -> Result<Division, QueueError> {
     let spare = |server: &Server, level: f64| {
-        let excess = level - setting.delay() / server.mu;
+        let excess = level - setting.delay / server.mu;
         let spare = if excess <= 0.0 { f64::INFINITY } else { 1.0 / excess.sqrt() };
         if sign == Sign::NonNegative { spare.min(server.mu) } else { spare }
     };
-    let total = |level: f64| sum(setting.servers().iter().map(|server| spare(server, level)));
-    let level = positive_root(|level| setting.spare() < total(level));
-    let rates: Vec<f64> = setting.servers().iter().map(|server| server.mu - spare(server, level)).collect();
+    let total = |level: f64| sum(setting.servers.iter().map(|server| spare(server, level)));
+    let level = positive_root(|level| setting.spare < total(level));
+    let rates: Vec<f64> = setting.servers.iter().map(|server| server.mu - spare(server, level)).collect();
     Ok(Division { times: setting.completions(&rates), rates, level: Some(level) })
 }

@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<Split> = Entry {
 
 /// Divides the tasks equally.
 fn divide(setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-    let count = setting.servers().len();
-    let rates = vec![setting.lambda() / count as f64; count];
+    let count = setting.servers.len();
+    let rates = vec![setting.lambda / count as f64; count];
     Ok(Division { times: setting.completions(&rates), rates, level: None })
 }

@@ -122,15 +122,15 @@ impl Arrivals {
 /// Divides. The level is `alpha`, in tasks per second.
 fn divide(setting: &QueueSetting<'_>, arrivals: Arrivals) -> Result<Division, QueueError> {
     let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { arrivals.rate(alpha, mu) };
-    let rates = |alpha: f64| setting.servers().iter().map(move |server| rate(server.mu, alpha));
-    let alpha = positive_root(|alpha| setting.lambda() < sum(rates(alpha)));
+    let rates = |alpha: f64| setting.servers.iter().map(move |server| rate(server.mu, alpha));
+    let alpha = positive_root(|alpha| setting.lambda < sum(rates(alpha)));
     // For few regular arrivals `r` is so small that the next smaller level already gives a worker too much: the
     // solution is between two neighbouring doubles.
     let (fewer, more) = (sum(rates(alpha)), sum(rates(alpha.next_down())));
-    let part = if fewer < more { (setting.lambda() - fewer) / (more - fewer) } else { 0.0 };
+    let part = if fewer < more { (setting.lambda - fewer) / (more - fewer) } else { 0.0 };
     let rates = rates(alpha).zip(rates(alpha.next_down())).map(|(fewer, more)| fewer + part * (more - fewer));
     let rates = rates.collect();
     let times =
-        setting.servers().iter().map(|server| Dtd { a: server.mu.min(alpha), b: 0.0, offset: server.offset });
+        setting.servers.iter().map(|server| Dtd { a: server.mu.min(alpha), b: 0.0, offset: server.offset });
     Ok(Division { rates, level: Some(alpha), times: Some(times.collect()) })
 }

@@ -58,16 +58,16 @@ pub(super) const ENTRY: Entry<Split> = Entry {
 /// Algorithm 2: returns the rates and the mean completion time in seconds. It is solved for the spare rate `s_i =
 /// mu_i - lambda_i`, for which `D s^2 / mu + (alpha - D) s = 1`.
 pub(super) fn delayed(setting: &QueueSetting<'_>, sign: Sign) -> (Vec<f64>, f64) {
-    let delay = setting.delay();
+    let delay = setting.delay;
     let spare = |server: &Server, alpha: f64| {
         let (linear, square) = (alpha - server.offset - delay, delay / server.mu);
         let root = linear.hypot(2.0 * square.sqrt());
         let spare = if 0.0 <= linear { 2.0 / (linear + root) } else { (root - linear) / (2.0 * square) };
         if sign == Sign::NonNegative { spare.min(server.mu) } else { spare }
     };
-    let total = |alpha: f64| sum(setting.servers().iter().map(|server| spare(server, alpha)));
-    let alpha = positive_root(|alpha| setting.spare() < total(alpha));
-    (setting.servers().iter().map(|server| server.mu - spare(server, alpha)).collect(), alpha)
+    let total = |alpha: f64| sum(setting.servers.iter().map(|server| spare(server, alpha)));
+    let alpha = positive_root(|alpha| setting.spare < total(alpha));
+    (setting.servers.iter().map(|server| server.mu - spare(server, alpha)).collect(), alpha)
 }
 
 /// Algorithms 3 and 4. In both a worker takes `1 / mu + c lambda / (2 mu (mu - lambda))`, with `c = ca2 + s2`, where
@@ -79,7 +79,7 @@ fn general(
     variability: Option<f64>,
 ) -> Result<Division, QueueError> {
     let factor = |server: &Server| variability.unwrap_or(server.variability) + of_arrivals;
-    let servers = setting.servers();
+    let servers = setting.servers;
     if let Some(worker) = servers.iter().position(|server| factor(server) <= 0.0) {
         let wanted = "above 0 where `ca2` is 0: else any split takes equally long";
         return Err(QueueError::Worker { worker, field: "variability", value: 0.0, wanted });
@@ -90,7 +90,7 @@ fn general(
         if x <= 0.0 { server.mu } else { server.mu * (c / (server.mu * x + c)) }
     };
     let total = |alpha: f64| sum(servers.iter().map(|server| spare(server, alpha)));
-    let alpha = positive_root(|alpha| setting.spare() < total(alpha));
+    let alpha = positive_root(|alpha| setting.spare < total(alpha));
     let rates = servers.iter().map(|server| server.mu - spare(server, alpha)).collect();
     let times = servers.iter().map(|server| {
         let mean = (alpha - server.offset).max(1.0 / server.mu);

@@ -24,7 +24,7 @@ pub(super) const ENTRY: Entry<Split> = Entry {
 
 /// Divides for the smallest mean sojourn time.
 fn divide(setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-    let plain = setting.delay() == 0.0 && setting.servers().iter().all(|server| server.offset == 0.0);
+    let plain = setting.delay == 0.0 && setting.servers.iter().all(|server| server.offset == 0.0);
     let rates = if plain {
         water_filling(setting).0
     } else {

@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<Split> = Entry {
 
 /// Divides in proportion to service rates. The level is the value equal for all workers: `lambda_i / mu_i`, a fraction of 1.
 fn divide(setting: &QueueSetting<'_>) -> Result<Division, QueueError> {
-    let load = setting.lambda() / (setting.lambda() + setting.spare());
-    let rates: Vec<f64> = setting.servers().iter().map(|server| load * server.mu).collect();
+    let load = setting.lambda / (setting.lambda + setting.spare);
+    let rates: Vec<f64> = setting.servers.iter().map(|server| load * server.mu).collect();
     Ok(Division { times: setting.completions(&rates), rates, level: Some(load) })
 }

@@ -27,8 +27,8 @@ pub(super) const ENTRY: Entry<Split> = Entry {
 fn divide(setting: &QueueSetting<'_>, sign: Sign) -> Result<Division, QueueError> {
     let (rates, spare) = match sign {
         Sign::Raw => {
-            let spare = setting.spare() / setting.servers().len() as f64;
-            (setting.servers().iter().map(|server| server.mu - spare).collect(), spare)
+            let spare = setting.spare / setting.servers.len() as f64;
+            (setting.servers.iter().map(|server| server.mu - spare).collect(), spare)
         }
         Sign::NonNegative => water_filling(setting),
     };
@@ -37,7 +37,7 @@ fn divide(setting: &QueueSetting<'_>, sign: Sign) -> Result<Division, QueueError
 
 /// Returns the rates without negative ones, and the spare rate of those above 0.
 pub(super) fn water_filling(setting: &QueueSetting<'_>) -> (Vec<f64>, f64) {
-    let servers = setting.servers();
-    let spare = positive_root(|c| sum(servers.iter().map(|server| server.mu.min(c))) < setting.spare());
+    let servers = setting.servers;
+    let spare = positive_root(|c| sum(servers.iter().map(|server| server.mu.min(c))) < setting.spare);
     (servers.iter().map(|server| (server.mu - spare).max(0.0)).collect(), spare)
 }

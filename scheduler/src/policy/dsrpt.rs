@@ -12,7 +12,7 @@
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
 use crate::policy::Policy;
-use crate::policy::asrpt::{SLOT, SlotLength};
+use crate::policy::asrpt::slot_length;
 use crate::policy::srpt::virtual_list::{VirtualRun, VirtuallyServed};
 use crate::units::Span;
 use crate::view::{Change, Station, View};
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
         "it assigns all machines again in every slot, and running maps cannot be suspended; `asrpt` is never worse",
     ),
     ..Entry::new("dsrpt", "the virtual SRPT with every reduce one slot later; preemptive", |arguments| {
-        Ok(Box::new(Dsrpt::new(SlotLength::take(arguments)?)))
+        Ok(Box::new(Dsrpt::new(slot_length(arguments)?)))
     })
 }];
 
@@ -82,12 +82,6 @@ impl Dsrpt {
     #[must_use]
     pub fn new(slot: Span) -> Self {
         Self { srpt: VirtualRun::new(slot), slot: QueueSlot::default() }
-    }
-}
-
-impl Default for Dsrpt {
-    fn default() -> Self {
-        Self::new(SLOT)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::view::{Change, Handle, Station, View};
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
     paper: "overlap 3.1",
     ..Entry::new("makespan", "jobs that shuffle at least as long as they map first, else by arrival", |_| {
-        Ok(Box::new(Makespan::new()))
+        Ok(Box::<Makespan>::default())
     })
 }];
 
@@ -28,14 +28,6 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
 pub struct Makespan {
     /// Jobs by class (true if map-heavy), then seq.
     jobs: Ordered<(bool, u64)>,
-}
-
-impl Makespan {
-    /// Creates a policy without jobs.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 fn is_map_heavy(view: View<'_>, job: Handle) -> bool {

@@ -43,15 +43,8 @@ pub struct MaxSrpt {
 
 impl MaxSrpt {
     /// Creates the policy with a shuffle that serves all jobs in order.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { jobs: Ordered::default(), shuffle: ShuffleRule::All }
-    }
-}
-
-impl Default for MaxSrpt {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

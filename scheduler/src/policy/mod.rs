@@ -30,7 +30,7 @@ pub use makespan::Makespan;
 pub use max_srpt::MaxSrpt;
 pub use ordered::{Ordered, ShuffleRule};
 pub use ps::Ps;
-pub use ranked::{Item, Ranked, Walk};
+pub use ranked::{Ranked, Walk};
 pub use split_srpt::SplitSrpt;
 pub use srpt::Srpt;
 

@@ -3,7 +3,6 @@
 //! The lowest items are in a short array, where an item in service, which changes all the time, is found and moved
 //! within a few cache lines. The others are in trees. Every change costs O(log n).
 
-use crate::view::Handle;
 use std::collections::{BTreeMap, BTreeSet, btree_set};
 use std::fmt::Debug;
 use std::iter::{Chain, Copied, Peekable, Rev};
@@ -11,47 +10,6 @@ use std::slice;
 
 /// Maximum number of items in the front; half as many move at a time.
 const FRONT_MAX: usize = 32;
-
-/// Items of a [`Ranked`].
-pub trait Item: Ord + Copy + Debug {
-    /// Returns a small number unique to this item, if there is one. Its key is then found by index instead of a search.
-    fn number(self) -> Option<usize> {
-        None
-    }
-}
-
-impl Item for Handle {
-    fn number(self) -> Option<usize> {
-        Some(self.index())
-    }
-}
-
-/// Keys by item.
-#[derive(Clone, Debug)]
-struct Keys<K, T> {
-    numbered: Vec<Option<K>>,
-    others: BTreeMap<T, K>,
-}
-
-impl<K: Copy, T: Item> Keys<K, T> {
-    fn insert(&mut self, item: T, key: K) {
-        let Some(number) = item.number() else {
-            self.others.insert(item, key);
-            return;
-        };
-        if self.numbered.len() <= number {
-            self.numbered.resize(number + 1, None);
-        }
-        self.numbered[number] = Some(key);
-    }
-
-    fn remove(&mut self, item: T) -> Option<K> {
-        match item.number() {
-            Some(number) => self.numbered.get_mut(number).and_then(Option::take),
-            None => self.others.remove(&item),
-        }
-    }
-}
 
 /// Set of items in the order of their keys. The key must break ties: let it end in [`Row::seq`](crate::view::Row::seq).
 /// O(log n) per change.
@@ -63,15 +21,14 @@ pub struct Ranked<K, T> {
     /// Highest first, so that changes of the lowest items, which are the most frequent, move no other items.
     front: Vec<(K, T)>,
     back: BTreeSet<(K, T)>,
-    back_keys: Keys<K, T>,
+    back_keys: BTreeMap<T, K>,
 }
 
-impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
+impl<K: Ord + Copy + Debug, T: Ord + Copy + Debug> Ranked<K, T> {
     /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
-        let back_keys = Keys { numbered: Vec::new(), others: BTreeMap::new() };
-        Self { front: Vec::new(), back: BTreeSet::new(), back_keys }
+        Self { front: Vec::new(), back: BTreeSet::new(), back_keys: BTreeMap::new() }
     }
 
     /// Inserts an item, moves it, or (`None`) removes it.
@@ -90,7 +47,7 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
             }
         } else {
             if !self.back.is_empty()
-                && let Some(before) = self.back_keys.remove(item)
+                && let Some(before) = self.back_keys.remove(&item)
             {
                 self.back.remove(&(before, item));
             }
@@ -138,7 +95,7 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
         while self.front.len() < FRONT_MAX / 2
             && let Some(entry) = self.back.pop_first()
         {
-            self.back_keys.remove(entry.1);
+            self.back_keys.remove(&entry.1);
             self.front.push(entry);
         }
         self.front.reverse();
@@ -164,12 +121,6 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
         self.front.last().copied()
     }
 
-    /// Number of items.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.front.len() + self.back.len()
-    }
-
     /// True if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -184,7 +135,7 @@ impl<K: Ord + Copy + Debug, T: Item> Ranked<K, T> {
     }
 }
 
-impl<K: Ord + Copy + Debug, T: Item> Default for Ranked<K, T> {
+impl<K: Ord + Copy + Debug, T: Ord + Copy + Debug> Default for Ranked<K, T> {
     fn default() -> Self {
         Self::new()
     }
@@ -226,11 +177,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl Item for char {}
-    impl Item for u32 {}
-
     /// Applies every change also to a sorted map, and compares.
-    fn check<T: Item>(changes: &[(T, Option<u32>)]) -> Result<(), TestCaseError> {
+    fn check<T: Ord + Copy + Debug>(changes: &[(T, Option<u32>)]) -> Result<(), TestCaseError> {
         let mut ranked = Ranked::new();
         let mut keys = BTreeMap::new();
         for &(item, key) in changes {
@@ -242,7 +190,7 @@ mod tests {
             let mut sorted: Vec<(u32, T)> = keys.iter().map(|(&item, &key)| (key, item)).collect();
             sorted.sort_unstable();
             prop_assert_eq!(ranked.first(), sorted.first().copied());
-            prop_assert_eq!(ranked.len(), sorted.len());
+            prop_assert_eq!(ranked.iter().count(), sorted.len());
             prop_assert_eq!(ranked.is_empty(), sorted.is_empty());
             prop_assert_eq!(ranked.entries().collect::<Vec<_>>(), sorted);
         }

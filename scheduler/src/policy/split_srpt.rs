@@ -86,8 +86,7 @@ const SHUFFLE_HEAVY: usize = 1;
 
 impl SplitSrpt {
     /// Creates a policy that hands over idle shares.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             idle: IdleShare::HandOver,
             classes: [Class::default(), Class::default()],
@@ -134,12 +133,6 @@ impl SplitSrpt {
         let imbalance = self.imbalances.first().map_or(f64::INFINITY, |((bits, _), _)| f64::from_bits(bits));
         let smaller = 1.0 / (1.0 + imbalance);
         [smaller, 1.0 - smaller]
-    }
-}
-
-impl Default for SplitSrpt {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

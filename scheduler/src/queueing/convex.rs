@@ -43,7 +43,7 @@ pub struct Least {
 /// # Errors
 /// `start` is not such a split.
 pub fn least_sojourn(setting: &QueueSetting<'_>, start: &[f64]) -> Result<Least, QueueError> {
-    let servers = setting.servers();
+    let servers = setting.servers;
     if start.len() != servers.len() {
         return Err(QueueError::Workers { count: start.len() });
     }
@@ -54,7 +54,7 @@ pub fn least_sojourn(setting: &QueueSetting<'_>, start: &[f64]) -> Result<Least,
         }
     }
     let (kinds, kind_of) = kinds(setting, start);
-    let descent = Descent { kinds, lambda: setting.lambda(), delay: setting.delay() };
+    let descent = Descent { kinds, lambda: setting.lambda, delay: setting.delay };
     let mut rates: Vec<f64> = descent.kinds.iter().map(|kind| kind.start).collect();
     let mut slope = descent.slope(&rates);
     let mut caution = 1.0;
@@ -81,7 +81,7 @@ struct CurveKind {
 
 /// Returns the groups, and the group of each worker.
 fn kinds(setting: &QueueSetting<'_>, start: &[f64]) -> (Vec<CurveKind>, Vec<usize>) {
-    let servers = setting.servers();
+    let servers = setting.servers;
     let mut order: Vec<usize> = (0..servers.len()).collect();
     let key = |i: usize| (servers[i].mu.to_bits(), (servers[i].offset + 0.0).to_bits());
     order.sort_by_key(|&i| key(i));

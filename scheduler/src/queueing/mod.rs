@@ -41,11 +41,16 @@ impl Server {
 /// Input of a split: workers and the rate of tasks for all of them. Valid by construction: at least one worker, and
 /// fewer tasks than they can serve.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct QueueSetting<'a> {
-    servers: &'a [Server],
-    lambda: f64,
-    delay: f64,
-    spare: f64,
+    /// Workers; at least one.
+    pub servers: &'a [Server],
+    /// Arrival rate of tasks over all workers, in tasks per second.
+    pub lambda: f64,
+    /// D, in seconds.
+    pub delay: f64,
+    /// Spare service rate over all workers: their total minus lambda. Above 0.
+    pub spare: f64,
 }
 
 impl<'a> QueueSetting<'a> {
@@ -59,55 +64,24 @@ impl<'a> QueueSetting<'a> {
             return Err(QueueError::Workers { count: servers.len() });
         }
         for (worker, server) in servers.iter().enumerate() {
-            let refuse = |field, value, wanted| Err(QueueError::Worker { worker, field, value, wanted });
-            if !(server.mu.is_finite() && 0.0 < server.mu) {
-                return refuse("mu", server.mu, "a finite rate above 0");
-            }
-            if !(server.offset.is_finite() && 0.0 <= server.offset) {
-                return refuse("offset", server.offset, "a finite time of at least 0 s");
-            }
-            if !(server.variability.is_finite() && 0.0 <= server.variability) {
-                return refuse("variability", server.variability, "a finite number of at least 0");
+            for (field, value, min, wanted) in [
+                ("mu", server.mu, f64::MIN_POSITIVE, "a finite rate above 0"),
+                ("offset", server.offset, 0.0, "a finite time of at least 0 s"),
+                ("variability", server.variability, 0.0, "a finite number of at least 0"),
+            ] {
+                if !(min..f64::INFINITY).contains(&value) {
+                    return Err(QueueError::Worker { worker, field, value, wanted });
+                }
             }
         }
         finite_above_zero("lambda", lambda)?;
-        if !(delay.is_finite() && 0.0 <= delay) {
-            return Err(QueueError::Setting {
-                field: "D",
-                value: delay,
-                wanted: "a finite time of at least 0 s",
-            });
-        }
+        check_delay(delay)?;
         let capacity = sum(servers.iter().map(|server| server.mu));
         if capacity <= lambda {
             return Err(QueueError::Overload { lambda, capacity });
         }
         let spare = sum(servers.iter().map(|server| server.mu).chain([-lambda]));
         Ok(Self { servers, lambda, delay, spare })
-    }
-
-    /// Returns the workers.
-    #[must_use]
-    pub fn servers(&self) -> &'a [Server] {
-        self.servers
-    }
-
-    /// Returns the arrival rate of tasks over all workers, in tasks per second.
-    #[must_use]
-    pub fn lambda(&self) -> f64 {
-        self.lambda
-    }
-
-    /// Returns D, in seconds.
-    #[must_use]
-    pub fn delay(&self) -> f64 {
-        self.delay
-    }
-
-    /// Returns the spare service rate over all workers: their total minus lambda. Above 0.
-    #[must_use]
-    pub fn spare(&self) -> f64 {
-        self.spare
     }
 
     /// Returns the completion times when worker `i` gets `rates[i]` tasks per second: `offset_i + D rates_i / mu_i`,
@@ -169,6 +143,14 @@ pub enum QueueError {
     /// The budget has too many combinations to try all.
     #[error("the budget can be spent in more than {limit} ways; take fewer types or a smaller one")]
     Combinations { limit: u64 },
+}
+
+pub(crate) fn check_delay(delay: f64) -> Result<(), QueueError> {
+    let wanted = "a finite time of at least 0 s";
+    match delay.is_finite() && 0.0 <= delay {
+        true => Ok(()),
+        false => Err(QueueError::Setting { field: "D", value: delay, wanted }),
+    }
 }
 
 pub(crate) fn finite_above_zero(field: &'static str, value: f64) -> Result<(), QueueError> {

@@ -7,7 +7,7 @@
 //! some thirty workers; an equal integral is used here.
 
 use crate::queueing::quadrature::{Node, integrate};
-use crate::queueing::{QueueError, finite_above_zero};
+use crate::queueing::{QueueError, check_delay, finite_above_zero};
 use std::ops::RangeInclusive;
 
 /// Maximum number of workers tried.
@@ -52,14 +52,8 @@ pub fn curve(
 ) -> Result<Vec<ClusterSize>, QueueError> {
     finite_above_zero("mu", mu)?;
     finite_above_zero("lambda", lambda)?;
-    if let Law::Delayed(delay) = law
-        && !(delay.is_finite() && 0.0 <= delay)
-    {
-        return Err(QueueError::Setting {
-            field: "D",
-            value: delay,
-            wanted: "a finite time of at least 0 s",
-        });
+    if let Law::Delayed(delay) = law {
+        check_delay(delay)?;
     }
     let limit = if law == Law::Lemma11 { FORK_JOIN_COUNT_MAX } else { COUNT_MAX };
     if limit < *range.end() {

@@ -7,6 +7,8 @@ pub mod cluster;
 pub mod fluid;
 pub mod slotted;
 
+use crate::workload::Job;
+
 /// Error of a simulation.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,4 +49,28 @@ pub enum SimError {
         at: f64,
         jobs: usize,
     },
+}
+
+/// Checks that a number of a job is from 0 to `max`.
+fn check_number(
+    index: u64,
+    field: &'static str,
+    value: f64,
+    max: f64,
+    wanted: &'static str,
+) -> Result<(), SimError> {
+    match (0.0..=max).contains(&value) {
+        true => Ok(()),
+        false => Err(SimError::Job { index, field, value, wanted }),
+    }
+}
+
+/// Checks the fields that all models use: arrivals up to `max`, in order, and weights.
+fn check_job(index: u64, job: &Job, before: f64, max: f64, wanted: &'static str) -> Result<(), SimError> {
+    check_number(index, "arrival", job.arrival, max, wanted)?;
+    if job.arrival < before {
+        let wanted = "at or after the arrival of the job before it";
+        return Err(SimError::Job { index, field: "arrival", value: job.arrival, wanted });
+    }
+    check_number(index, "weight", job.weight, f64::MAX, "a finite number, at least 0")
 }

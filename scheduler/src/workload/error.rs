@@ -24,9 +24,6 @@ pub enum LineError {
         /// Description of the expected number.
         wanted: String,
     },
-    /// A quote is not closed, or has text after it.
-    #[error("a quote is not closed, or is not the end of its cell")]
-    Quote,
     /// The text is not JSON of a job.
     #[error("it is no job: {words}")]
     Json {

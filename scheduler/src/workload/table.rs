@@ -92,9 +92,9 @@ pub(super) fn read_csv(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
         (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#'));
     let Some((line, header)) = lines.next() else { return Ok(Trace::default()) };
     let bad = |line: u64, error: LineError| WorkloadError::Line(BadLine { line, error });
-    let columns = header_of(line, &cells(header).map_err(|error| bad(line, error))?)?;
+    let columns = header_of(line, &cells(header))?;
     for (line, text) in lines {
-        let cells = cells(text).map_err(|error| bad(line, error))?;
+        let cells = cells(text);
         if cells.len() != columns.len() {
             let wanted = format!("{} as in the header", columns.len());
             return Err(bad(line, LineError::Cells { found: cells.len(), wanted }));
@@ -122,65 +122,33 @@ fn header_of(line: u64, cells: &[String]) -> Result<Vec<&'static str>, WorkloadE
 }
 
 /// Splits a line into cells without surrounding spaces. A cell in quotes may contain commas, and doubled quotes.
-fn cells(line: &str) -> Result<Vec<String>, LineError> {
-    let mut cells = Vec::new();
-    let mut rest = line.trim();
-    loop {
-        rest = rest.trim_start();
-        let (cell, after) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_cell(quoted)?,
-            None => {
-                let end = rest.find(',').unwrap_or(rest.len());
-                (rest[..end].trim_end().to_owned(), &rest[end..])
-            }
-        };
-        cells.push(cell);
-        match after.strip_prefix(',') {
-            Some(after) => rest = after,
-            None => return Ok(cells),
-        }
-    }
-}
-
-/// Parses a cell after its opening quote. Returns the rest of the line: empty, or starting with a comma.
-fn quoted_cell(text: &str) -> Result<(String, &str), LineError> {
-    let mut cell = String::new();
-    let mut rest = text;
-    loop {
-        let end = rest.find('"').ok_or(LineError::Quote)?;
-        cell.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix('"') {
-            Some(after) => {
-                cell.push('"');
-                rest = after;
-            }
-            None => break,
-        }
-    }
-    let rest = rest.trim_start();
-    if rest.is_empty() || rest.starts_with(',') { Ok((cell, rest)) } else { Err(LineError::Quote) }
+fn cells(line: &str) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new();
+    let mut reader = reader.has_headers(false).trim(csv::Trim::All).from_reader(line.trim().as_bytes());
+    reader
+        .records()
+        .flatten()
+        .flat_map(|record| record.iter().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
 }
 
 impl JobRow {
     fn set(&mut self, column: &'static str, cell: String) -> Result<(), LineError> {
-        let number = match column {
-            "name" => {
-                self.name = Some(cell);
-                return Ok(());
-            }
-            "pool" => {
-                self.pool = Some(cell);
-                return Ok(());
-            }
-            "maps" => {
-                self.maps = Some(Lengths::Words(cell));
-                return Ok(());
-            }
-            "reduces" => {
-                self.reduces = Some(Lengths::Words(cell));
-                return Ok(());
-            }
+        match column {
+            "name" => self.name = Some(cell),
+            "pool" => self.pool = Some(cell),
+            "maps" => self.maps = Some(Lengths::Words(cell)),
+            "reduces" => self.reduces = Some(Lengths::Words(cell)),
+            _ => match cell.parse() {
+                Ok(number) => *self.number(column) = Some(number),
+                Err(_) => return Err(LineError::Field { field: column, value: cell, wanted: "a number" }),
+            },
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, column: &str) -> &mut Option<f64> {
+        match column {
             "arrival" => &mut self.arrival,
             "map" => &mut self.map,
             "shuffle" => &mut self.shuffle,
@@ -189,12 +157,7 @@ impl JobRow {
             "shuffle_bytes" => &mut self.shuffle_bytes,
             "deadline" => &mut self.deadline,
             _ => &mut self.weight,
-        };
-        match cell.parse() {
-            Ok(value) => *number = Some(value),
-            Err(_) => return Err(LineError::Field { field: column, value: cell, wanted: "a number" }),
         }
-        Ok(())
     }
 }
 

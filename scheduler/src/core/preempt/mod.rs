@@ -14,13 +14,13 @@ mod what_if;
 
 use crate::command::Command;
 use crate::core::Core;
+use crate::core::show::view_of;
 use crate::ids::{TaskId, TaskKind};
 use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::plan::Plan;
 use crate::units::Time;
-use crate::view::View;
 use what_if::WhatIf;
 
 impl Core {
@@ -34,8 +34,7 @@ impl Core {
             return None;
         }
         let mut floor = WhatIf::new(ledger, &self.handles);
-        let (now, cap, unified) = (ledger.now, Self::capacity(ledger), floor.unified);
-        let view = View { now, rows: &self.rows, touched: &[], cap, unified, runs: &self.runs };
+        let view = view_of(ledger, (&self.rows, &self.runs), &[]);
         let mut plan = Plan::new(&mut floor);
         self.policy.plan(view, &mut plan);
         plan.finish();

@@ -37,16 +37,6 @@ pub(crate) struct Backups {
     pub(crate) next_look: Time,
 }
 
-/// Counts of a job's speculative attempts.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct BackupTally {
-    pub(crate) launched: u32,
-    /// Number that succeeded before the first attempt of their task.
-    pub(crate) won: u32,
-    /// Total time for which they have held slots.
-    pub(crate) slot_time: Span,
-}
-
 /// State of a task after one of its attempts ended without a result.
 pub(crate) enum Race {
     /// No attempt of the task is left.

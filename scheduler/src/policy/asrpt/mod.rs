@@ -25,7 +25,6 @@ use crate::policy::{Policy, Ranked};
 use crate::units::Span;
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 /// Default length of a slot.
 pub(super) const SLOT: Span = Span::whole_seconds(1);
@@ -45,37 +44,17 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
         "asrpt",
         "maps as in a virtual SRPT, then reduces, then maps, least work left first",
         |arguments| {
-            let slot = SlotLength::take(arguments)?;
+            let slot = slot_length(arguments)?;
             let preemptive = arguments.flag("preemptive")?;
             Ok(Box::new(Asrpt::new(slot, preemptive)))
         },
     )
 }];
 
-/// Length of a slot as text: `1s`, `250ms`, `0.5`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SlotLength(Span);
-
-impl SlotLength {
-    pub(super) fn take(arguments: &mut Arguments<'_>) -> Result<Span, ArgumentError> {
-        let wanted = "a length of time from 1ms to 3600s, as 1s, 250ms or 0.5";
-        let fits = |slot: Self| Span::milliseconds(1) <= slot.0 && slot.0 <= Span::whole_seconds(3600);
-        Ok(arguments.value("slot", SlotLength(SLOT), wanted, fits)?.0)
-    }
-}
-
-impl FromStr for SlotLength {
-    type Err = std::num::ParseFloatError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
-            (Some(number), _) => (number, 1e6),
-            (None, Some(number)) => (number, 1e9),
-            (None, None) => (text, 1e9),
-        };
-        // Out of range values saturate, and are rejected by the constructor.
-        Ok(SlotLength(Span((number.parse::<f64>()? * unit) as u64)))
-    }
+/// Takes the parameter `slot`.
+pub(super) fn slot_length(arguments: &mut Arguments<'_>) -> Result<Span, ArgumentError> {
+    let fits = |slot: Span| (Span::milliseconds(1)..=Span::whole_seconds(3600)).contains(&slot);
+    arguments.value("slot", SLOT, "a length of time from 1ms to 3600s, as 1s or 250ms", fits)
 }
 
 /// Algorithm 1.
@@ -133,12 +112,6 @@ impl Asrpt {
         for ranked in [&mut self.short, &mut self.maps, &mut self.reduces, &mut self.fetching] {
             ranked.place(job, None);
         }
-    }
-}
-
-impl Default for Asrpt {
-    fn default() -> Self {
-        Self::new(SLOT, false)
     }
 }
 

@@ -11,7 +11,7 @@
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
-use crate::policy::ranked::{Item, Walk};
+use crate::policy::ranked::Walk;
 use crate::policy::{Policy, Ranked};
 use crate::station::PerStation;
 use crate::view::{Change, Handle, Row, Station, View};
@@ -31,8 +31,6 @@ enum PoolKey {
     Named(u32),
     Single(u64),
 }
-
-impl Item for PoolKey {}
 
 /// Level (slots held per weight, as ordered bits), then age.
 type PoolRank = (u64, u64);

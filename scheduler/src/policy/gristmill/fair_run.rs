@@ -26,7 +26,7 @@ struct FairJob {
 }
 
 /// Virtual run; see the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FairRun {
     stretch: f64,
     at: Time,
@@ -47,14 +47,7 @@ impl FairRun {
     /// If `stretch` is not a finite number of at least 1.
     pub(super) fn new(stretch: f64) -> Self {
         assert!(stretch.is_finite() && 1.0 <= stretch, "stretch {stretch}");
-        Self {
-            stretch,
-            at: Time::ZERO,
-            virtual_now: 0.0,
-            order: BTreeSet::new(),
-            waiting: BTreeSet::new(),
-            jobs: BTreeMap::new(),
-        }
+        Self { stretch, ..Self::default() }
     }
 
     /// Adds a job or updates its size: seconds with the whole cluster to itself, at least 0.

@@ -88,8 +88,7 @@ pub struct Gristmill {
 
 impl Gristmill {
     /// Creates the policy with all its rules.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             pilot: true,
             reduces: true,
@@ -191,12 +190,6 @@ impl Gristmill {
 
 fn slots_left(plan: &Plan<'_>) -> bool {
     0.0 < plan.left(Station::Map) || 0.0 < plan.left(Station::Reduce)
-}
-
-impl Default for Gristmill {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Policy for Gristmill {

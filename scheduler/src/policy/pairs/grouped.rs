@@ -81,11 +81,16 @@ struct Group {
     highest: f64,
 }
 
+/// Returns the lowest and the highest priority.
+fn range(members: &[GroupMember]) -> [f64; 2] {
+    let priorities = || members.iter().map(|member| member.priority);
+    [priorities().fold(f64::INFINITY, f64::min), priorities().fold(f64::NEG_INFINITY, f64::max)]
+}
+
 impl Group {
     fn of(mut members: Vec<GroupMember>) -> Self {
         members.sort_unstable_by(GroupMember::before);
-        let lowest = members.iter().map(|member| member.priority).fold(f64::INFINITY, f64::min);
-        let highest = members.iter().map(|member| member.priority).fold(f64::NEG_INFINITY, f64::max);
+        let [lowest, highest] = range(&members);
         let mut group = Self { members, order: Vec::new(), lowest, highest };
         group.reorder();
         group
@@ -114,8 +119,7 @@ impl Group {
         let Some(place) = self.order.iter().position(|&other| other == id) else { return false };
         self.order.remove(place);
         self.members.retain(|member| member.id != id);
-        self.lowest = self.members.iter().map(|member| member.priority).fold(f64::INFINITY, f64::min);
-        self.highest = self.members.iter().map(|member| member.priority).fold(f64::NEG_INFINITY, f64::max);
+        [self.lowest, self.highest] = range(&self.members);
         true
     }
 }
@@ -199,15 +203,8 @@ impl OnlineGroups {
     }
 
     /// Number of waiting jobs.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.groups.iter().map(|group| group.members.len()).sum()
-    }
-
-    /// True if no job waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
     }
 
     fn sort(&mut self) {

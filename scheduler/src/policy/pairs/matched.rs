@@ -166,16 +166,4 @@ impl Schedule {
     pub fn order(&self) -> impl Iterator<Item = u64> {
         self.jobs.iter().map(|&(id, _)| id)
     }
-
-    /// Number of waiting jobs.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.jobs.len()
-    }
-
-    /// True if no job waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
-    }
 }

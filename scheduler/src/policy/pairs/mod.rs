@@ -198,8 +198,6 @@ impl Pairs {
         let fresh = std::mem::take(&mut self.fresh);
         // If all waiting jobs are new, the system starts as in the papers: all are ordered at once.
         let begins = fresh.len() == self.waiting.len() && 1 < fresh.len();
-        let seqs: Vec<u64> = if begins { fresh.iter().copied().collect() } else { Vec::new() };
-        let all: Vec<(u64, Size)> = seqs.iter().map(|&seq| (seq, self.size(seq))).collect();
         let come: Vec<(u64, Size)> = fresh.iter().map(|&seq| (seq, self.size(seq))).collect();
         match &mut self.queue {
             WaitingOrder::Anew(order) => {
@@ -208,8 +206,8 @@ impl Pairs {
                 let sizes: Vec<Size> = self.waiting.values().map(size).collect();
                 *order = self.rule.blocks(&sizes).concat().into_iter().map(|index| seqs[index]).collect();
             }
-            WaitingOrder::OnlineGroups(groups, _) if begins => groups.reschedule(&all),
-            WaitingOrder::Schedule(schedule, _) if begins => schedule.reschedule(&all),
+            WaitingOrder::OnlineGroups(groups, _) if begins => groups.reschedule(&come),
+            WaitingOrder::Schedule(schedule, _) if begins => schedule.reschedule(&come),
             WaitingOrder::OnlineGroups(groups, draws) => {
                 for (seq, size) in come {
                     groups.arrive(seq, size, draws.random());

@@ -24,7 +24,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
          cluster can carry out; `asrpt` is its feasible form",
     ),
     ..Entry::new("srpt", "least work left first, as if reduces need not wait for maps: a lower bound", |_| {
-        Ok(Box::new(Srpt::new()))
+        Ok(Box::<Srpt>::default())
     })
 }];
 
@@ -40,14 +40,6 @@ pub(super) fn work_left(row: &Row) -> f64 {
 #[derive(Debug, Default)]
 pub struct Srpt {
     hungry: Ranked<WorkKey, Handle>,
-}
-
-impl Srpt {
-    /// Creates a policy without jobs.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 impl Policy for Srpt {

@@ -3,7 +3,7 @@
 use crate::core::{Core, CoreConfig};
 use crate::ids::TaskKind;
 use crate::sim::SimError;
-use crate::sim::cluster::{Config, Deciders};
+use crate::sim::cluster::{Config, Deciders, SystemWork};
 use crate::units::Bytes;
 
 /// Creates a core for this cluster; its workers join later.
@@ -48,46 +48,28 @@ fn check(config: &Config) -> Result<(), SimError> {
             return refuse("service", dtd.offset.to_string(), "a distribution of numbers of at least 0");
         }
     }
-    let network = &config.network;
-    for (name, rate) in [("in_rate", network.in_rate), ("out_rate", network.out_rate)] {
-        if rate.is_nan() || rate < 1.0 {
-            return refuse(name, rate.to_string(), "at least 1 byte per second");
-        }
-    }
-    if !(0.0..=1e9).contains(&network.latency) {
-        return refuse("latency", network.latency.to_string(), "a number of seconds from 0 to 1e9");
-    }
-    if network.lanes == 0 {
-        return refuse("lanes", "0".to_owned(), "at least 1");
-    }
-    let [map, reduce] = config.report;
-    let costs = [("suspend_cost", config.suspend_cost), ("resume_cost", config.resume_cost)];
-    for (name, delay) in [("report", map), ("report", reduce)].into_iter().chain(costs) {
-        if !(0.0..=1e9).contains(&delay) {
-            return refuse(name, delay.to_string(), "a number of seconds from 0 to 1e9");
-        }
-    }
+    const SECONDS: &str = "a number of seconds from 0 to 1e9";
+    let (network, above) = (&config.network, f64::MIN_POSITIVE);
+    let mut numbers = vec![
+        ("in_rate", network.in_rate, 1.0..=f64::INFINITY, "at least 1 byte per second"),
+        ("out_rate", network.out_rate, 1.0..=f64::INFINITY, "at least 1 byte per second"),
+        ("latency", network.latency, 0.0..=1e9, SECONDS),
+        ("lanes", f64::from(network.lanes), 1.0..=f64::INFINITY, "at least 1"),
+        ("report", config.report[0], 0.0..=1e9, SECONDS),
+        ("report", config.report[1], 0.0..=1e9, SECONDS),
+        ("suspend_cost", config.suspend_cost, 0.0..=1e9, SECONDS),
+        ("resume_cost", config.resume_cost, 0.0..=1e9, SECONDS),
+        ("request_bytes", config.request_bytes, above..=f64::INFINITY, "above 0"),
+        ("task_seconds", config.task_seconds, above..=f64::INFINITY, "above 0"),
+    ];
     if let Some(system) = config.system {
-        if system.cores == 0 {
-            return refuse("cores", "0".to_owned(), "at least 1");
-        }
-        let [costs, bytes] = [system.task, system.byte];
-        for cost in costs.into_iter().chain(bytes).chain([
-            system.request,
-            system.fetch,
-            system.segment,
-            system.fetch_byte,
-        ]) {
-            if !(0.0..=1e9).contains(&cost) {
-                return refuse("system", cost.to_string(), "a number from 0 to 1e9");
-            }
-        }
+        numbers.push(("cores", f64::from(system.cores), 1.0..=f64::INFINITY, "at least 1"));
+        let SystemWork { task, byte, request, fetch, segment, fetch_byte, .. } = system;
+        let costs = task.into_iter().chain(byte).chain([request, fetch, segment, fetch_byte]);
+        numbers.extend(costs.map(|cost| ("system", cost, 0.0..=1e9, "a number from 0 to 1e9")));
     }
-    if config.request_bytes.is_nan() || config.request_bytes <= 0.0 {
-        return refuse("request_bytes", config.request_bytes.to_string(), "above 0");
+    match numbers.into_iter().find(|(_, value, range, _)| !range.contains(value)) {
+        Some((name, value, _, wanted)) => refuse(name, value.to_string(), wanted),
+        None => Ok(()),
     }
-    if config.task_seconds.is_nan() || config.task_seconds <= 0.0 {
-        return refuse("task_seconds", config.task_seconds.to_string(), "above 0");
-    }
-    Ok(())
 }

@@ -2,9 +2,9 @@
 
 use crate::ids::WorkerId;
 use crate::job::{Exact, JobSpec, MapSpec};
-use crate::sim::SimError;
 use crate::sim::cluster::tasks::{TaskCounts, cut, shuffled_bytes};
 use crate::sim::cluster::{Config, SECONDS_MAX};
+use crate::sim::{SimError, check_job, check_number};
 use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Time};
 use crate::workload::Job;
@@ -119,25 +119,17 @@ pub(super) fn prepare(
 }
 
 fn check(index: u64, job: &Job, before: f64) -> Result<(), SimError> {
-    let within = |field, value: f64, most: f64, wanted| match (0.0..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(SimError::Job { index, field, value, wanted }),
-    };
     const SECONDS: &str = "a number of seconds from 0 to 1e9";
     const BYTES: &str = "a number of bytes from 0 to 9e15";
-    within("arrival", job.arrival, SECONDS_MAX, SECONDS)?;
-    if job.arrival < before {
-        let wanted = "at or after the arrival of the job before it";
-        return Err(SimError::Job { index, field: "arrival", value: job.arrival, wanted });
+    check_job(index, job, before, SECONDS_MAX, SECONDS)?;
+    let fields = ["work of maps", "work of the shuffle", "work of reduces"];
+    for (field, work) in fields.into_iter().zip(job.work) {
+        check_number(index, field, work, f64::MAX, "a finite number, at least 0")?;
     }
-    for (field, work) in ["work of maps", "work of the shuffle", "work of reduces"].into_iter().zip(job.work)
-    {
-        within(field, work, f64::MAX, "a finite number, at least 0")?;
-    }
-    job.maps.iter().try_for_each(|&length| within("maps", length, SECONDS_MAX, SECONDS))?;
-    job.reduces.iter().try_for_each(|&length| within("reduces", length, SECONDS_MAX, SECONDS))?;
-    within("input_bytes", job.input_bytes, BYTES_MAX, BYTES)?;
-    within("shuffle_bytes", job.shuffle_bytes, BYTES_MAX, BYTES)?;
-    within("weight", job.weight, f64::MAX, "a finite number, at least 0")?;
-    job.deadline.map_or(Ok(()), |deadline| within("deadline", deadline, SECONDS_MAX, SECONDS))
+    let seconds = |field, value: &f64| check_number(index, field, *value, SECONDS_MAX, SECONDS);
+    job.maps.iter().try_for_each(|length| seconds("maps", length))?;
+    job.reduces.iter().try_for_each(|length| seconds("reduces", length))?;
+    job.deadline.iter().try_for_each(|deadline| seconds("deadline", deadline))?;
+    check_number(index, "input_bytes", job.input_bytes, BYTES_MAX, BYTES)?;
+    check_number(index, "shuffle_bytes", job.shuffle_bytes, BYTES_MAX, BYTES)
 }

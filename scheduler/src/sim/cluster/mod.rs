@@ -220,8 +220,6 @@ pub struct ClusterSummary {
     pub segments: u64,
     /// Bytes fetched from other workers, and bytes read locally at no cost.
     pub shuffled: [f64; 2],
-    /// Number of calls of the core.
-    pub instants: u64,
     /// End of the last job, in seconds.
     pub end: f64,
     /// Utilisation of each station's capacity from the first arrival until `end`. Unified slots count for maps and

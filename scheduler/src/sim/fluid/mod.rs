@@ -17,12 +17,12 @@ pub mod orders;
 use crate::metrics::JobRecord;
 use crate::plan::Plan;
 use crate::policy::Policy;
-use crate::sim::SimError;
+use crate::sim::{SimError, check_job, check_number};
 use crate::station::PerStation;
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, Station, View};
 use crate::workload::Job;
-use floor::{FluidFloor, Happening};
+use floor::{Fluid, FluidFloor, Happening};
 
 /// Maximum number of jobs present at once; each takes about half a kilobyte.
 pub const JOBS_MAX: usize = 1_000_000;
@@ -38,12 +38,8 @@ const SLIVER: f64 = 1e-12;
 pub struct FluidSummary {
     /// Number of jobs; all have ended.
     pub jobs: u64,
-    /// Number of events: arrivals, ends of maps, buffers that became empty, and wakes.
-    pub events: u64,
     /// Maximum number of jobs present at once.
     pub jobs_max: usize,
-    /// Work done at the map and at the shuffle; divided by `end` it is their utilisation.
-    pub work_done: [f64; 2],
     /// End of the last job.
     pub end: f64,
 }
@@ -85,20 +81,12 @@ pub fn trace(
     Simulation::new(policy, sink, Some(rates)).run(jobs.into_iter())
 }
 
-/// Data of a job that is kept for its record.
-#[derive(Clone, Copy, Debug, Default)]
-struct FluidJob {
-    arrival: f64,
-    work: PerStation<f64>,
-}
-
 struct Simulation<'a> {
     policy: &'a mut dyn Policy,
     sink: &'a mut dyn FnMut(&JobRecord),
     rates: Option<&'a mut dyn FnMut(&RateInterval<'_>)>,
-    /// Rows by handle, as `entries` and the jobs of the floor.
+    /// Rows by handle, as the jobs of the floor.
     rows: Vec<Row>,
-    entries: Vec<FluidJob>,
     floor: FluidFloor,
     /// Free handles.
     spare: Vec<Handle>,
@@ -130,7 +118,6 @@ impl<'a> Simulation<'a> {
             sink,
             rates,
             rows: Vec::new(),
-            entries: Vec::new(),
             floor: FluidFloor::default(),
             spare: Vec::new(),
             now: 0.0,
@@ -174,7 +161,6 @@ impl<'a> Simulation<'a> {
                 last_arrival = job.arrival;
                 next = jobs.next();
             }
-            self.summary.events += 1;
             self.plan();
         }
     }
@@ -194,9 +180,6 @@ impl<'a> Simulation<'a> {
             }
         }
         self.now = to;
-        for (sum, busy) in self.summary.work_done.iter_mut().zip(self.floor.busy()) {
-            *sum += busy * span;
-        }
         self.touched.clear();
         self.ended.clear();
         let (rows, touched, ended) = (&mut self.rows, &mut self.touched, &mut self.ended);
@@ -218,14 +201,14 @@ impl<'a> Simulation<'a> {
     }
 
     fn end(&mut self, job: Handle) {
-        let FluidJob { arrival, work } = self.entries[job.index()];
+        let &Fluid { arrival, work, started, maps_done, .. } = self.floor.job(job);
         let row = &mut self.rows[job.index()];
         row.live = false;
         let record = JobRecord {
             seq: row.seq,
             arrival,
-            start: self.floor.started(job),
-            maps_done: self.floor.maps_done(job),
+            start: started,
+            maps_done,
             completion: self.now,
             work,
             deadline: row.deadline,
@@ -260,12 +243,10 @@ impl<'a> Simulation<'a> {
             }
             None => {
                 self.rows.push(Row::default());
-                self.entries.push(FluidJob::default());
                 Handle((self.rows.len() - 1) as u32)
             }
         };
         self.summary.jobs_max = self.summary.jobs_max.max(self.present());
-        self.entries[handle.index()] = FluidJob { arrival: job.arrival, work: job.work };
         let row = &mut self.rows[handle.index()];
         *row = Row {
             seq,
@@ -278,7 +259,7 @@ impl<'a> Simulation<'a> {
             feed: if 0.0 < map { shuffle / map } else { 0.0 },
             ..Row::default()
         };
-        self.floor.enter(handle, job.arrival, [map, shuffle]).show(row);
+        self.floor.enter(handle, job.arrival, job.work).show(row);
         // The given value, since the later product is rounded.
         row.left = row.whole;
         row.started = false;
@@ -302,25 +283,14 @@ impl<'a> Simulation<'a> {
 /// # Errors
 /// The field of the job that makes no sense.
 pub fn check(job: &Job, index: u64, last_arrival: f64) -> Result<(), SimError> {
-    let refuse = |field, value, wanted| Err(SimError::Job { index, field, value, wanted });
-    if !(job.arrival.is_finite() && 0.0 <= job.arrival && last_arrival <= job.arrival) {
-        return refuse("arrival", job.arrival, "a finite time from 0 on, not before the job before it");
+    check_job(index, job, last_arrival, f64::MAX, "a finite time from 0 on")?;
+    let PerStation([map, shuffle, _]) = job.work;
+    for (field, work) in [("map work", map), ("shuffle work", shuffle)] {
+        check_number(index, field, work, WORK_MAX, "a number from 0 to 1e15")?;
     }
-    for (station, field) in [(Station::Map, "map work"), (Station::Shuffle, "shuffle work")] {
-        let work = job.work[station];
-        if !(0.0..=WORK_MAX).contains(&work) {
-            return refuse(field, work, "a number from 0 to 1e15");
-        }
-    }
-    if 0.0 < job.work[Station::Map] && !(job.work[Station::Shuffle] / job.work[Station::Map]).is_finite() {
-        return refuse(
-            "map work",
-            job.work[Station::Map],
-            "0 or large enough to divide the shuffle work by it",
-        );
-    }
-    if !(job.weight.is_finite() && 0.0 <= job.weight) {
-        return refuse("weight", job.weight, "a finite number, at least 0");
+    if 0.0 < map && !(shuffle / map).is_finite() {
+        let wanted = "0 or large enough to divide the shuffle work by it";
+        return Err(SimError::Job { index, field: "map work", value: map, wanted });
     }
     Ok(())
 }

@@ -72,8 +72,8 @@ mod tests {
                 Job { arrival: f64::from(slot), work: work.into(), ..Job::default() }
             }).collect();
             let mut completions = vec![0.0; jobs.len()];
-            let config = Config::of(&Srpt::new(), machines, true);
-            slotted::run(&mut Srpt::new(), &config, &jobs, &mut |record| {
+            let config = Config::of(&Srpt::default(), machines, true);
+            slotted::run(&mut Srpt::default(), &config, &jobs, &mut |record| {
                 completions[record.seq as usize] = record.completion;
             }, &mut |_, _| {}).unwrap();
             prop_assert_eq!(super::completions(machines, &jobs).unwrap(), completions.clone());

@@ -19,7 +19,7 @@ pub use alone::alone;
 use crate::metrics::JobRecord;
 use crate::plan::Plan;
 use crate::policy::Policy;
-use crate::sim::SimError;
+use crate::sim::{SimError, check_job, check_number};
 use crate::station::{PerStation, Station};
 use crate::units::Time;
 use crate::view::{Change, Handle, Row, View};
@@ -138,33 +138,22 @@ fn check_config(policy: &dyn Policy, config: &Config) -> Result<(), SimError> {
 /// Checks all fields of jobs that the slotted model uses.
 fn check_jobs(jobs: &[Job]) -> Result<(), SimError> {
     let mut before = 0.0;
-    for (index, job) in jobs.iter().enumerate() {
-        let index = index as u64;
-        let refuse = |field, value, wanted| Err(SimError::Job { index, field, value, wanted });
-        if !(0.0..=UNITS_MAX).contains(&job.arrival) {
-            return refuse("arrival", job.arrival, "a number of slots from 0 to 1e9");
-        }
-        if job.arrival < before {
-            return refuse("arrival", job.arrival, "at or after the arrival of the job before it");
-        }
+    for (index, job) in (0..).zip(jobs) {
+        check_job(index, job, before, UNITS_MAX, "a number of slots from 0 to 1e9")?;
         before = job.arrival;
-        let maps = (&job.work[Station::Map], "maps");
-        for (&units, field) in
-            MachineWork::reduces_of(job).iter().map(|length| (length, "reduces")).chain([maps])
-        {
-            if !(0.0..=UNITS_MAX).contains(&units) || units.fract() != 0.0 {
-                return refuse(field, units, "a whole number of units from 0 to 1e9");
+        let reduces = MachineWork::reduces_of(job);
+        let maps = ("maps", job.work[Station::Map]);
+        for (field, units) in reduces.iter().map(|&length| ("reduces", length)).chain([maps]) {
+            let wanted = "a whole number of units from 0 to 1e9";
+            check_number(index, field, units, UNITS_MAX, wanted)?;
+            if units.fract() != 0.0 {
+                return Err(SimError::Job { index, field, value: units, wanted });
             }
         }
-        let reduces = MachineWork::reduces_of(job).iter().sum();
-        if UNITS_MAX < reduces {
-            return refuse("reduces", reduces, "at most 1e9 units together");
-        }
-        if !(0.0..f64::INFINITY).contains(&job.weight) {
-            return refuse("weight", job.weight, "a finite number, at least 0");
-        }
-        if let Some(deadline) = job.deadline.filter(|deadline| !(0.0..f64::INFINITY).contains(deadline)) {
-            return refuse("deadline", deadline, "a finite time, at least 0");
+        let sum = reduces.iter().sum();
+        check_number(index, "reduces", sum, UNITS_MAX, "at most 1e9 units together")?;
+        if let Some(deadline) = job.deadline {
+            check_number(index, "deadline", deadline, f64::MAX, "a finite time, at least 0")?;
         }
     }
     Ok(())

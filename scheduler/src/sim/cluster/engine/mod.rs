@@ -112,7 +112,7 @@ impl<'a> Engine<'a> {
             timers: Timers::default(),
             ticks: Ticks::default(),
             machines: config.workers.iter().map(|worker| SimMachine::new(worker.slots)).collect(),
-            network: Network::new(config.network, config.workers.len()).in_requests_of(config.request_bytes),
+            network: Network::new(config.network, config.workers.len(), config.request_bytes),
             processors: Processors::of(config),
             pieces: RunningAttempts::default(),
             jobs: BTreeMap::new(),
@@ -178,7 +178,6 @@ impl<'a> Engine<'a> {
             self.core.handle(self.now, &self.events, &mut self.commands);
             self.output.observer.instant(self.now, &self.events, &self.commands, self.core.shuffle_order());
             self.events.clear();
-            self.done.summary.instants += 1;
             after(&self.core);
             self.execute();
         }

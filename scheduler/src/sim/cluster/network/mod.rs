@@ -39,6 +39,7 @@ pub(super) struct Foreseen {
 }
 
 /// State of all ends and transfers.
+#[derive(Default)]
 pub(super) struct Network {
     config: NetworkConfig,
     /// Bytes after which a transfer takes no further map.
@@ -59,26 +60,15 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(config: NetworkConfig, workers: usize) -> Self {
+    /// Creates a network of these workers, whose transfers take no further map from `request_bytes` on.
+    pub(super) fn new(config: NetworkConfig, workers: usize, request_bytes: f64) -> Self {
         Self {
             config,
-            request_bytes: f64::INFINITY,
+            request_bytes,
             latency: Span((config.latency * 1e9).round() as u64),
             ends: (0..workers).map(|_| NetworkEnd::default()).collect(),
-            transfers: Vec::new(),
-            spare: Vec::new(),
-            versions: Vec::new(),
-            hungry: BTreeSet::new(),
-            changed: BTreeSet::new(),
-            shut_out: false,
-            revision: 0,
-            moved_bytes: 0.0,
+            ..Self::default()
         }
-    }
-
-    /// Limits transfers: with this many bytes they take no further map.
-    pub(super) fn in_requests_of(self, bytes: f64) -> Self {
-        Self { request_bytes: bytes, ..self }
     }
 
     /// True if transfers take no time, so that none are needed.

@@ -12,7 +12,9 @@ const NOTHING: f64 = 1e-12;
 
 /// State of one job.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fluid {
+pub(super) struct Fluid {
+    pub(super) arrival: f64,
+    pub(super) work: PerStation<f64>,
     map_left: f64,
     /// Work mapped and not shuffled. A separate variable, so that it can become exactly 0.
     buffer: f64,
@@ -22,8 +24,8 @@ struct Fluid {
     rates: [f64; 2],
     is_served: bool,
     /// Time when it was first served; NaN before.
-    started: f64,
-    maps_done: f64,
+    pub(super) started: f64,
+    pub(super) maps_done: f64,
 }
 
 impl Fluid {
@@ -91,28 +93,21 @@ pub(super) struct FluidFloor {
 
 impl FluidFloor {
     /// Adds a job. Returns its work left.
-    pub(super) fn enter(&mut self, job: Handle, arrival: f64, [map, shuffle]: [f64; 2]) -> FluidProgress {
+    pub(super) fn enter(&mut self, job: Handle, arrival: f64, work: PerStation<f64>) -> FluidProgress {
         if self.jobs.len() <= job.index() {
             self.jobs.resize(job.index() + 1, Fluid::default());
         }
+        let PerStation([map, shuffle, _]) = work;
         let (feed, buffer) = if 0.0 < map { (shuffle / map, 0.0) } else { (0.0, shuffle) };
+        let progress = FluidProgress { map_left: map, buffer, feed };
         let (started, maps_done) = (f64::NAN, arrival);
         self.jobs[job.index()] =
-            Fluid { map_left: map, buffer, feed, started, maps_done, ..Fluid::default() };
-        FluidProgress { map_left: map, buffer, feed }
+            Fluid { arrival, work, map_left: map, buffer, feed, started, maps_done, ..Fluid::default() };
+        progress
     }
 
-    pub(super) fn started(&self, job: Handle) -> f64 {
-        self.jobs[job.index()].started
-    }
-
-    pub(super) fn maps_done(&self, job: Handle) -> f64 {
-        self.jobs[job.index()].maps_done
-    }
-
-    /// Returns the used capacity of each station.
-    pub(super) fn busy(&self) -> [f64; 2] {
-        if self.served.is_empty() { [0.0; 2] } else { self.left.map(|left| 1.0 - left) }
+    pub(super) fn job(&self, job: Handle) -> &Fluid {
+        &self.jobs[job.index()]
     }
 
     /// Returns the rates of all served jobs, in the order of their seq.

@@ -3,7 +3,7 @@
 mod on_core;
 
 use super::*;
-use crate::policy::{self, Asrpt, Fifo};
+use crate::policy::{self, Fifo};
 use crate::station::PerStation;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -420,5 +420,5 @@ fn the_model_for_a_policy_follows_what_it_needs() {
     assert_eq!(of("fifo", false), Config { machines: 3, preemptive: false, precedence: true });
     assert_eq!(of("asrpt:preemptive=yes", false), Config { machines: 3, preemptive: true, precedence: true });
     assert_eq!(of("srpt", false), Config { machines: 3, preemptive: true, precedence: false });
-    assert!(Asrpt::default().preempts() == of("asrpt", false).preemptive);
+    assert!(policy::by_name("asrpt").unwrap().preempts() == of("asrpt", false).preemptive);
 }
