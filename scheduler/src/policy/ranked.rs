@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Applies every change also to a sorted map, and compares.
-    fn check<T: Ord + Copy + Debug>(changes: &[(T, Option<u32>)]) -> Result<(), TestCaseError> {
+    fn check(changes: &[(u32, Option<u32>)]) -> Result<(), TestCaseError> {
         let mut ranked = Ranked::new();
         let mut keys = BTreeMap::new();
         for &(item, key) in changes {
@@ -187,7 +187,7 @@ mod tests {
                 Some(key) => keys.insert(item, key),
                 None => keys.remove(&item),
             };
-            let mut sorted: Vec<(u32, T)> = keys.iter().map(|(&item, &key)| (key, item)).collect();
+            let mut sorted: Vec<(u32, u32)> = keys.iter().map(|(&item, &key)| (key, item)).collect();
             sorted.sort_unstable();
             prop_assert_eq!(ranked.first(), sorted.first().copied());
             prop_assert_eq!(ranked.iter().count(), sorted.len());
@@ -203,8 +203,6 @@ mod tests {
             changes in prop::collection::vec((0..150_u32, prop::option::weighted(0.7, 0..1000_u32)), 1..600),
         ) {
             check(&changes)?;
-            // The same with items that have numbers.
-            check(&changes.iter().map(|&(item, key)| (Handle(item), key)).collect::<Vec<_>>())?;
         }
     }
 
