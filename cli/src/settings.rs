@@ -4,8 +4,9 @@
 //! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
 //! Unknown keys are errors. A file that another user owns or may write is refused: it names the directory of secrets.
 
-use crate::trusted::{self, Closed, TrustError};
+use crate::trusted::{self, TrustError};
 use crate::usage::usage;
+use gristmill_worker::folder::Closed;
 use gristmill_worker::settings::Shuffle;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! Flags of the address of a master, and of a listener beyond this machine.
 
 use crate::settings::Settings;
-use crate::trusted::{self, Closed, TrustError};
+use crate::trusted::{self, TrustError};
 use crate::usage::usage;
 use clap::Args;
+use gristmill_worker::folder::Closed;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -27,15 +27,13 @@ pub mod started;
 mod work;
 
 use crate::http::{Endpoint, Transport};
-use crate::protocol::{FrameError, FrameReader, HELLO_BYTES_MAX, MasterFrame, WorkerFrame, push_frame};
 use crate::settings::WorkerSettings;
 use crate::shuffle::store::Store;
 use auth::serve_shuffle;
-use config::GREETING_TIMEOUT;
 use connect::{introduction, join};
 use control::{Agent, JoinedWorker};
-use frames::{read_frames, write_frames};
 use handed_over::HandoverStore;
+use rejoin::{Greeted, NotGreeted, greet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::unbounded_channel;
@@ -72,32 +70,20 @@ pub async fn run(
 
     let io = join(&config, &mut requests).await?;
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
-    let (reader, writer) = tokio::io::split(io);
-    let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
     let hello = introduction(&config, shuffle, epoch.elapsed());
-    let (frames, to_write) = unbounded_channel();
-    let mut first = Vec::new();
-    push_frame(&WorkerFrame::Hello(hello.clone()), &mut first).map_err(|source| WorkerError::Greeting {
-        master: config.master.clone(),
-        source: Box::new(source),
-    })?;
-    let _ = frames.send(first);
-    let written = tokio::spawn(write_frames(writer, to_write));
-    let greeting = tokio::time::timeout(GREETING_TIMEOUT, reader.next()).await.unwrap_or(Ok(None));
     let master = config.master.clone();
-    let (worker, heartbeat_ms, session) = match greeting {
-        Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms, list_key, session })) => {
-            let _ = list.set(list_key);
-            (worker, heartbeat_ms, session)
-        }
-        Ok(Some(MasterFrame::Refused { reason })) => return Err(WorkerError::Refused { master, reason }),
-        // It was lost meanwhile; a successor may come.
-        Ok(_) | Err(FrameError::Io { .. }) => return Ok(WorkerExit::MasterGone),
-        Err(source) => return Err(WorkerError::Greeting { master, source: Box::new(source) }),
-    };
+    let Greeted { worker, heartbeat_ms, list_key, session, frames, incoming, written } =
+        match greet(io, &hello).await {
+            Ok(greeted) => greeted,
+            Err(NotGreeted::Refused(reason)) => return Err(WorkerError::Refused { master, reason }),
+            Err(NotGreeted::Gone) => return Ok(WorkerExit::MasterGone),
+            Err(NotGreeted::Invalid(source)) => {
+                return Err(WorkerError::Greeting { master, source: Box::new(source) });
+            }
+        };
+    let _ = list.set(list_key);
     tracing::info!(%worker, %master, slots = config.settings.slots.total(), "joined");
 
-    let incoming = read_frames(reader);
     let joined = JoinedWorker { worker, store, handovers, epoch, frames, written, session, hello };
     let mut agent = Agent::new(config, jobs, joined)?;
     let exit = agent.drive(incoming, requests, heartbeat_ms).await;

@@ -1,11 +1,11 @@
-//! Reconnects a worker that has lost its master to the master's successor.
+//! Connections to the master: the first greeting, and reconnecting to a successor after the master was lost.
 
 use super::config::{GREETING_TIMEOUT, WorkerConfig};
 use super::frames::{read_frames, write_frames};
 use crate::fault;
-use crate::http::{Connection, Duplex, Endpoint, HttpError, Plaintext, Timeouts, Token};
+use crate::http::{Connection, Duplex, Endpoint, HttpError, Plaintext, Secret, Timeouts, Token};
 use crate::protocol::{
-    CONNECT_PATH, CONTROL_PROTOCOL, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, Rejoin, Session,
+    CONNECT_PATH, CONTROL_PROTOCOL, FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, Rejoin, Session,
     WorkerFrame, push_frame,
 };
 use gristmill_scheduler::ids::WorkerId;
@@ -29,16 +29,52 @@ pub(super) struct MasterDoor {
     plaintext: Plaintext,
 }
 
-/// Reconnected master that has greeted.
-pub(super) struct Returned {
+/// Master that has accepted this worker.
+pub(super) struct Greeted {
+    /// Number that it assigned to the worker.
+    pub worker: WorkerId,
+    /// Interval of heartbeats that it requests, milliseconds.
+    pub heartbeat_ms: u32,
+    /// Key of this worker's listings and samples.
+    pub list_key: Secret,
+    /// Session that it remembers.
+    pub session: Session,
     /// Sends encoded frames to it.
     pub frames: UnboundedSender<Vec<u8>>,
     /// Receives its frames.
     pub incoming: Receiver<Vec<MasterFrame>>,
     /// Completes when the frames are written.
     pub written: JoinHandle<()>,
-    /// Session that it remembers.
-    pub session: Session,
+}
+
+/// Reason why a master has not accepted this worker.
+pub(super) enum NotGreeted {
+    /// It refused, for this reason.
+    Refused(String),
+    /// The connection was lost; a successor may come.
+    Gone,
+    /// It sent something else, or cannot be sent the introduction.
+    Invalid(FrameError),
+}
+
+/// Introduces this worker over a control connection.
+pub(super) async fn greet(io: Duplex, hello: &Hello) -> Result<Greeted, NotGreeted> {
+    let (reader, writer) = tokio::io::split(io);
+    let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
+    let mut first = Vec::new();
+    push_frame(&WorkerFrame::Hello(hello.clone()), &mut first).map_err(NotGreeted::Invalid)?;
+    let (frames, to_write) = unbounded_channel();
+    let _ = frames.send(first);
+    let written = tokio::spawn(write_frames(writer, to_write));
+    match tokio::time::timeout(GREETING_TIMEOUT, reader.next()).await {
+        Ok(Ok(Some(MasterFrame::Welcome { worker, heartbeat_ms, list_key, session }))) => {
+            let incoming = read_frames(reader);
+            Ok(Greeted { worker, heartbeat_ms, list_key, session, frames, incoming, written })
+        }
+        Ok(Ok(Some(MasterFrame::Refused { reason }))) => Err(NotGreeted::Refused(reason)),
+        Ok(Err(source)) if !matches!(source, FrameError::Io { .. }) => Err(NotGreeted::Invalid(source)),
+        _ => Err(NotGreeted::Gone),
+    }
 }
 
 /// Connection state of the master.
@@ -46,7 +82,7 @@ pub(super) enum MasterSide {
     /// Connected; receives its frames.
     Here(Receiver<Vec<MasterFrame>>),
     /// Lost, and searched for; receives `None` when the search is given up.
-    Away(oneshot::Receiver<Option<Returned>>),
+    Away(oneshot::Receiver<Option<Greeted>>),
 }
 
 /// Event of the connection to the master.
@@ -55,7 +91,7 @@ pub(super) enum MasterNews {
     /// The connection was lost.
     Gone,
     /// A master has reconnected.
-    Back(Returned),
+    Back(Greeted),
     /// The search was given up, or the master does not take this worker back.
     NoneComes,
 }
@@ -73,7 +109,7 @@ impl MasterSide {
 
 /// Result of an attempt.
 enum Tried {
-    Welcome(Returned),
+    Welcome(Greeted),
     /// No master responds; retry later.
     Later,
     /// A master responds and does not know this worker any more.
@@ -98,7 +134,7 @@ impl MasterDoor {
         worker: WorkerId,
         generation: u64,
         hello: Hello,
-    ) -> oneshot::Receiver<Option<Returned>> {
+    ) -> oneshot::Receiver<Option<Greeted>> {
         let (found, answer) = oneshot::channel();
         let hello = Hello { rejoin: Some(Rejoin { worker, generation }), ..hello };
         let door = self.clone();
@@ -109,7 +145,7 @@ impl MasterDoor {
         answer
     }
 
-    async fn find(&self, hello: &Hello) -> Option<Returned> {
+    async fn find(&self, hello: &Hello) -> Option<Greeted> {
         let (began, patience) = (Instant::now(), fault::span("worker.orphaned", ORPHAN_TIMEOUT));
         let mut pause = PAUSE;
         while began.elapsed() < patience {
@@ -138,26 +174,14 @@ impl MasterDoor {
                 return Tried::Later;
             }
         };
-        let (reader, writer) = tokio::io::split(io);
-        let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
-        let mut first = Vec::new();
-        if let Err(error) = push_frame(&WorkerFrame::Hello(hello.clone()), &mut first) {
-            return Tried::Never(error.to_string());
-        }
-        let (frames, to_write) = unbounded_channel();
-        let _ = frames.send(first);
-        let written = tokio::spawn(write_frames(writer, to_write));
-        let greeting = tokio::time::timeout(GREETING_TIMEOUT, reader.next()).await;
-        match greeting {
-            Ok(Ok(Some(MasterFrame::Welcome { session, .. }))) if !is_outdated(hello, session) => {
-                Tried::Welcome(Returned { frames, incoming: read_frames(reader), written, session })
-            }
-            Ok(Ok(Some(MasterFrame::Welcome { .. }))) => {
+        match greet(io, hello).await {
+            Ok(greeted) if is_outdated(hello, greeted.session) => {
                 tracing::warn!("a master of an earlier generation is not obeyed any more");
                 Tried::Later
             }
-            Ok(Ok(Some(MasterFrame::Refused { reason }))) => Tried::Never(reason),
-            _ => Tried::Later,
+            Ok(greeted) => Tried::Welcome(greeted),
+            Err(NotGreeted::Refused(reason)) => Tried::Never(reason),
+            Err(NotGreeted::Gone | NotGreeted::Invalid(_)) => Tried::Later,
         }
     }
 }

@@ -18,13 +18,24 @@ pub enum ForeignError {
         /// User id of this process.
         user: u32,
     },
-    /// Other users may write there.
-    #[error("{} has mode {mode:04o}: others may write there; run `chmod go-w {}`", path.display(), path.display())]
-    Writable {
+    /// Other users have access that they must not have.
+    #[error("{} has mode {mode:04o}, which gives other users access; run `chmod {change} {}`", path.display(), path.display())]
+    Mode {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+        /// Change that takes the access away.
+        change: &'static str,
     },
+}
+
+/// Access that other users must not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closed {
+    /// Write it.
+    ToWriting,
+    /// Any access.
+    Altogether,
 }
 
 impl From<ForeignError> for io::Error {
@@ -44,4 +55,20 @@ pub fn refuse_foreign(path: &Path, metadata: &Metadata, or_root: bool) -> Result
         return Ok(());
     }
     Err(ForeignError::Owner { path: path.to_path_buf(), owner, user })
+}
+
+/// Rejects a file or directory to which other users have this access.
+///
+/// # Errors
+/// A mode that gives it.
+pub fn refuse_access(path: &Path, metadata: &Metadata, closed: Closed) -> Result<(), ForeignError> {
+    let (bits, change) = match closed {
+        Closed::ToWriting => (0o022, "go-w"),
+        Closed::Altogether => (0o077, "go-rwx"),
+    };
+    let mode = metadata.mode() & 0o7777;
+    match mode & bits {
+        0 => Ok(()),
+        _ => Err(ForeignError::Mode { path: path.to_path_buf(), mode, change }),
+    }
 }

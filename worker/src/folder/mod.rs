@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-pub use foreign::{ForeignError, refuse_foreign};
+pub use foreign::{Closed, ForeignError, refuse_access, refuse_foreign};
 pub use plain_name::{NotPlain, PlainName};
 
 /// Maximum depth to which directories are removed with their contents; each level holds a descriptor. The project's own
@@ -84,11 +84,7 @@ impl Folder {
     pub fn refuse_shared(&self) -> io::Result<()> {
         let metadata = self.metadata()?;
         refuse_foreign(&self.path, &metadata, false)?;
-        let mode = metadata.mode() & 0o7777;
-        if mode & 0o022 != 0 {
-            return Err(ForeignError::Writable { path: self.path.clone(), mode }.into());
-        }
-        Ok(())
+        Ok(refuse_access(&self.path, &metadata, Closed::ToWriting)?)
     }
 
     /// Returns another handle of the same directory.

@@ -57,34 +57,23 @@ pub struct Bind {
     pub permissions: Permissions,
 }
 
+/// Rules, in the words of their violation.
+const EVERYWHERE: &str = ", which is every network this machine is in; name one address, or allow it with --listen-everywhere";
+const PLAINTEXT: &str = " without TLS: the secret and all data would cross the network readable; use TLS, or allow it with --insecure-plaintext";
+const ROOT: &str = " as root: jobs from the network would run as root; use another user, or allow it with --allow-root";
+
 /// Error of opening a listener.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum BindError {
-    /// Plain HTTP beyond this machine.
-    #[error(
-        "refused to listen on {address} without TLS: the secret and all data would cross the network readable; use TLS, or allow it with --insecure-plaintext"
-    )]
-    Plaintext {
+    /// A rule forbids the address.
+    #[error("refused to listen on {address}{why}")]
+    Refused {
         /// Requested address.
         address: SocketAddr,
-    },
-    /// All interfaces at once.
-    #[error(
-        "refused to listen on {address}, which is every network this machine is in; name one address, or allow it with --listen-everywhere"
-    )]
-    Everywhere {
-        /// Requested address.
-        address: SocketAddr,
-    },
-    /// Root beyond this machine.
-    #[error(
-        "refused to listen on {address} as root: jobs from the network would run as root; use another user, or allow it with --allow-root"
-    )]
-    Root {
-        /// Requested address.
-        address: SocketAddr,
+        /// The risk, and the flag that lifts the rule.
+        why: &'static str,
     },
     /// Another process listens on this address.
     #[error("cannot listen on {address}: another process listens there; end it, or name another port")]
@@ -136,16 +125,17 @@ impl Bind {
         if ip.is_loopback() {
             return Ok(());
         }
-        if ip.is_unspecified() && !permissions.listen_everywhere {
-            return Err(BindError::Everywhere { address });
-        }
-        if matches!(self.transport, Transport::Plain) && !permissions.insecure_plaintext {
-            return Err(BindError::Plaintext { address });
-        }
-        if is_root && !permissions.allow_root {
-            return Err(BindError::Root { address });
-        }
-        Ok(())
+        let plain = matches!(self.transport, Transport::Plain);
+        let why = if ip.is_unspecified() && !permissions.listen_everywhere {
+            EVERYWHERE
+        } else if plain && !permissions.insecure_plaintext {
+            PLAINTEXT
+        } else if is_root && !permissions.allow_root {
+            ROOT
+        } else {
+            return Ok(());
+        };
+        Err(BindError::Refused { address, why })
     }
 
     /// Validates and opens the listener.

@@ -5,18 +5,17 @@
 //! regular files of this user that no other user may read, and never through a link. Contents have few kilobytes.
 
 use crate::exit::ExitsWith;
+use crate::folder::{Closed, ForeignError, refuse_access, refuse_foreign};
 use crate::whole_file::{self, Promise};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
 /// Maximum size of a secret or key file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 16 * 1024;
-/// Mode bits that give access to other users.
-const OTHERS: u32 = 0o077;
 
 /// Error of a private file.
 #[derive(Debug, thiserror::Error)]
@@ -33,26 +32,9 @@ pub enum PrivateFileError {
         #[source]
         source: io::Error,
     },
-    /// The file or its directory belongs to another user.
-    #[error("refused {}: it belongs to user {owner}, not to user {user} who runs this", path.display())]
-    Foreign {
-        /// The file or directory.
-        path: PathBuf,
-        /// User id of its owner.
-        owner: u32,
-        /// User id of this process.
-        user: u32,
-    },
-    /// Other users may read or write the file or its directory.
-    #[error("refused {}: its mode is {mode:04o}, which lets others in; it must be {wanted:04o}", path.display())]
-    Permissive {
-        /// The file or directory.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-        /// Required permission bits.
-        wanted: u32,
-    },
+    /// The file or its directory belongs to another user, or others have access to it.
+    #[error("refused {0}")]
+    Foreign(ForeignError),
     /// The file is larger than any private file, or is not text.
     #[error("refused {}: it is not a key or secret file", path.display())]
     Content {
@@ -113,19 +95,12 @@ pub fn make_private_directory(directory: &Path) -> Result<(), PrivateFileError> 
             .map_err(io_error("create directory", directory))?;
     }
     let metadata = fs::metadata(directory).map_err(io_error("examine directory", directory))?;
-    check_private(directory, &metadata, 0o700)
+    check_private(directory, &metadata)
 }
 
-fn check_private(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<(), PrivateFileError> {
-    let user = rustix::process::geteuid().as_raw();
-    if metadata.uid() != user {
-        return Err(PrivateFileError::Foreign { path: path.to_path_buf(), owner: metadata.uid(), user });
-    }
-    let mode = metadata.mode() & 0o7777;
-    if mode & OTHERS != 0 {
-        return Err(PrivateFileError::Permissive { path: path.to_path_buf(), mode, wanted });
-    }
-    Ok(())
+fn check_private(path: &Path, metadata: &fs::Metadata) -> Result<(), PrivateFileError> {
+    let closed = || refuse_access(path, metadata, Closed::Altogether);
+    refuse_foreign(path, metadata, false).and_then(|()| closed()).map_err(PrivateFileError::Foreign)
 }
 
 /// Returns the content of a private file of at most this many bytes; `None` if the file does not exist.
@@ -143,7 +118,7 @@ pub fn read_private(path: &Path, bytes_max: u64) -> Result<Option<Zeroizing<Stri
     };
     // The open file is checked, not the name, which could refer to another file by now.
     let metadata = file.metadata().map_err(io_error("examine", path))?;
-    check_private(path, &metadata, 0o600)?;
+    check_private(path, &metadata)?;
     if !metadata.is_file() || bytes_max < metadata.len() {
         return Err(PrivateFileError::Content { path: path.to_path_buf() });
     }

@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(mode(&path), 0o600);
         let refused = || Tokens::of_state(folder.path()).map(|_| ()).unwrap_err();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(refused(), TokensError::File(PrivateFileError::Permissive { .. })));
+        assert!(matches!(refused(), TokensError::File(PrivateFileError::Foreign(_))));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let other = folder.path().join("other");
         fs::rename(&path, &other).unwrap();

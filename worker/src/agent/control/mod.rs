@@ -18,7 +18,7 @@ use super::config::{JobSource, WorkerConfig, WorkerExit};
 use super::end_requests::EndRequests;
 use super::handed_over::HandoverStore;
 use super::job::RunningJob;
-use super::rejoin::{MasterDoor, MasterNews, MasterSide, Returned};
+use super::rejoin::{Greeted, MasterDoor, MasterNews, MasterSide};
 use super::work::SlotWork;
 use crate::budget::KeptInFiles;
 use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, WorkerFrame};
@@ -250,8 +250,8 @@ impl Agent {
 
     /// Handles a reconnected master: it receives missed frames and the current state. `Err` if its state
     /// is too old.
-    fn returned(&mut self, back: Returned, master: &mut MasterSide) -> Result<(), WorkerExit> {
-        let Returned { frames, incoming, written, session } = back;
+    fn returned(&mut self, back: Greeted, master: &mut MasterSide) -> Result<(), WorkerExit> {
+        let Greeted { frames, incoming, written, session, .. } = back;
         if !self.link.resume(frames, session) {
             tracing::warn!("the master has lost what it had confirmed; joining as a new worker");
             return Err(WorkerExit::MasterGone);

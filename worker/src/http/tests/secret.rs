@@ -186,7 +186,7 @@ fn secret_file_is_refused_when_others_could_read_it() {
     Secret::load_or_create(&path).unwrap();
     let refused = || {
         let error = Secret::load_or_create(&path).unwrap_err();
-        assert!(matches!(error, SecretError::File(PrivateFileError::Permissive { .. })), "{error:?}");
+        assert!(matches!(error, SecretError::File(PrivateFileError::Foreign(_))), "{error:?}");
     };
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     refused();
