@@ -14,7 +14,7 @@ use gristmill_runtime::exit;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::{JobId, ParseIdError, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span};
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use gristmill_worker::sanitize;
 
 /// Show the master and its workers, or one job
@@ -184,10 +184,10 @@ fn condition(worker: &WorkerStatus) -> &'static str {
 }
 
 /// Slots, abbreviated; those of pools one by one.
-fn slots(counts: SlotCounts) -> String {
+fn slots(counts: Slots) -> String {
     match counts {
-        SlotCounts::Unified(slots) => slots.to_string(),
-        SlotCounts::Pools { map, reduce } => format!("{map} map + {reduce} reduce"),
+        Slots::Unified(slots) => slots.to_string(),
+        Slots::Pools { map, reduce } => format!("{map} map + {reduce} reduce"),
     }
 }
 

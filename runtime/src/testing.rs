@@ -15,7 +15,7 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::{self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, WorkerConfig};
 use gristmill_worker::api::Job;
 use gristmill_worker::http::{Bind, Endpoint, JoinLine, Plaintext, Secret};
-use gristmill_worker::protocol::{SlotCounts, ended_proof};
+use gristmill_worker::protocol::{Slots, ended_proof};
 use gristmill_worker::settings::WorkerSettings;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
@@ -220,7 +220,7 @@ fn start_worker(
         master: join.endpoint.clone(),
         token: join.token.clone(),
         ended_proof: ended_proof(&ended),
-        settings: WorkerSettings::new(SlotCounts::Unified(1), WORKER_MEMORY),
+        settings: WorkerSettings::new(Slots::Unified(1), WORKER_MEMORY),
         spill_dirs: vec![spill],
         bind: Bind::loopback(),
         host: gristmill_worker::host_name(),

@@ -5,7 +5,7 @@
 
 use crate::http::{ListenAddress, Permissions};
 use crate::input::FilePath;
-use crate::protocol::SlotCounts;
+use crate::protocol::Slots;
 use gristmill_scheduler::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkerSettings {
     /// Number of concurrent attempts; each has a thread.
-    pub slots: SlotCounts,
+    pub slots: Slots,
     /// Simulated speed of its slots, above 0 and at most 1: what takes a second takes `1 / speed` seconds.
     pub speed: f64,
     /// Factor on the computing time of its slots, at least 1; waiting is not extended.
@@ -50,7 +50,7 @@ impl WorkerSettings {
 
     /// Creates settings with full speed, for peers on this machine or on the route to the master.
     #[must_use]
-    pub fn new(slots: SlotCounts, memory: Bytes) -> Self {
+    pub fn new(slots: Slots, memory: Bytes) -> Self {
         Self {
             slots,
             speed: 1.0,

@@ -10,7 +10,7 @@ use gristmill_runtime::cluster::WorkerProcesses;
 use gristmill_runtime::rate::parse_rate;
 use gristmill_runtime::size::parse_bytes;
 use gristmill_scheduler::units::{Bytes, Span};
-use gristmill_worker::protocol::{SLOTS_MAX, SlotCounts};
+use gristmill_worker::protocol::{SLOTS_MAX, Slots};
 use gristmill_worker::settings::{Shuffle, WatchedJob, WorkerSettings};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -199,7 +199,7 @@ impl WorkerFlags {
     }
 
     /// Slots of a worker. Typed slots hide the other kind of slots in the file.
-    fn slots(&self, settings: &Settings) -> anyhow::Result<SlotCounts> {
+    fn slots(&self, settings: &Settings) -> anyhow::Result<Slots> {
         let typed_pools = self.map_slots.is_some() || self.reduce_slots.is_some();
         let (slots, map, reduce) = match (self.slots, typed_pools) {
             (Some(slots), true) => (Some(slots), self.map_slots, self.reduce_slots),
@@ -215,10 +215,10 @@ impl WorkerFlags {
             _ => Err(usage(format!("{flag} {slots} must be from 1 to {SLOTS_MAX}"))),
         };
         match (slots, map, reduce) {
-            (slots, None, None) => Ok(SlotCounts::Unified(check("--slots", slots.unwrap_or(1))?)),
+            (slots, None, None) => Ok(Slots::Unified(check("--slots", slots.unwrap_or(1))?)),
             (None, Some(map), Some(reduce)) => {
                 let (map, reduce) = (check("--map-slots", map)?, check("--reduce-slots", reduce)?);
-                Ok(SlotCounts::Pools { map, reduce })
+                Ok(Slots::Pools { map, reduce })
             }
             (Some(_), _, _) => Err(usage(
                 "slots are either shared, with --slots, or separate, with --map-slots and --reduce-slots"
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn workers_have_one_slot_of_full_speed_and_no_rate_unless_told_otherwise() {
         let workers = workers(&flags(), "").unwrap();
-        assert_eq!(workers.each.slots, SlotCounts::Unified(1));
+        assert_eq!(workers.each.slots, Slots::Unified(1));
         assert_eq!((workers.each.speed, workers.speeds), (1.0, Vec::new()));
         assert_eq!(workers.each.nic_bytes_per_second, None);
     }
@@ -288,13 +288,13 @@ mod tests {
     #[test]
     fn slots_are_for_both_kinds_or_apart() {
         let slots = |flags: &WorkerFlags, settings: &str| workers(flags, settings).unwrap().each.slots;
-        let pools = |map, reduce| SlotCounts::Pools { map, reduce };
+        let pools = |map, reduce| Slots::Pools { map, reduce };
         let apart = WorkerFlags { map_slots: Some(2), reduce_slots: Some(1), ..flags() };
         assert_eq!(slots(&apart, "slots = 7"), pools(2, 1), "what is typed wins");
         assert_eq!(slots(&apart, "slots = 7").total(), 3);
         let both = WorkerFlags { slots: Some(4), ..flags() };
         let filed = "map-slots = 2\nreduce-slots = 2";
-        assert_eq!(slots(&both, filed), SlotCounts::Unified(4), "what is typed wins");
+        assert_eq!(slots(&both, filed), Slots::Unified(4), "what is typed wins");
         let filed = "map-slots = 2\nreduce-slots = 3";
         assert_eq!(slots(&flags(), filed), pools(2, 3));
         assert_eq!(slots(&WorkerFlags { map_slots: Some(5), ..flags() }, filed), pools(5, 3));

@@ -19,9 +19,9 @@ use gristmill::worker::output::PartFormat;
 use gristmill::worker::protocol::{
     AttemptProgress, AttemptReport, CONNECT_PATH, CONTROL_PROTOCOL, FRAME_BYTES_MAX, FailureClass,
     FetchedOutput, FrameReader, Heartbeat, Hello, JobOrder, MasterFrame, PROTOCOL_VERSION, RecordLimits,
-    Session, SlotCounts, WorkerFrame, push_frame,
+    Session, Slots, WorkerFrame, push_frame,
 };
-use gristmill::worker::segment::OutputFingerprint;
+use gristmill::worker::segment::Fingerprint;
 use gristmill::worker::shuffle::{FetchHead, OutputHead};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response};
@@ -389,7 +389,7 @@ fn hello(build: &str, host: String) -> WorkerFrame {
     WorkerFrame::Hello(Hello {
         protocol: PROTOCOL_VERSION,
         build: build.to_owned(),
-        slots: SlotCounts::Unified(1),
+        slots: Slots::Unified(1),
         speed: 1.0,
         nic_bytes_per_second: None,
         shuffle: Endpoint { host: String::new(), port: 1, pin: None },
@@ -449,7 +449,7 @@ fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
     vec![
         ("a log", WorkerFrame::Log { attempt: Some(attempt), bytes: vec![b'y'; 1 << 20] }),
         ("signs of life", signs_of_life(LIST_BYTES)),
-        ("totals", WorkerFrame::MapFinished { attempt, print: OutputFingerprint::default(), report }),
+        ("totals", WorkerFrame::MapFinished { attempt, print: Fingerprint::default(), report }),
         (
             "an incident",
             WorkerFrame::FetchFailed {

@@ -7,7 +7,7 @@ use super::record::{
 use super::workload::{DrawnJob, Workload};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, ExactWork, JobState, JobTrace, MasterStatus};
 use gristmill_scheduler::ids::TaskKind;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use std::collections::BTreeMap;
 
 /// Input of a run record.
@@ -72,8 +72,8 @@ impl Gathering<'_> {
         workers
             .map(|worker| {
                 let (map_slots, reduce_slots) = match worker.slot_counts {
-                    SlotCounts::Unified(slots) => (slots, slots),
-                    SlotCounts::Pools { map, reduce } => (map, reduce),
+                    Slots::Unified(slots) => (slots, slots),
+                    Slots::Pools { map, reduce } => (map, reduce),
                 };
                 WorkerRecord {
                     worker: worker.worker.0,

@@ -6,7 +6,7 @@ use super::workload::Workload;
 use super::{CompareError, Options, Site, run};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate::GenerateArgs;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use serde_json::{Value, json};
 
 /// Generates inputs and files of times that do not exist yet.
@@ -49,8 +49,8 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
             "workers": workers.count,
             "slots": workers.each.slots.total(),
             "pools": match workers.each.slots {
-                SlotCounts::Unified(_) => None,
-                SlotCounts::Pools { map, reduce } => Some((map, reduce)),
+                Slots::Unified(_) => None,
+                Slots::Pools { map, reduce } => Some((map, reduce)),
             },
             // Sorted after `workers`, from which it may follow: only the first difference is reported.
             "workers_memory_bytes": workers.memory(),

@@ -2,7 +2,7 @@
 
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_worker::http::Endpoint;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ pub struct WorkerStatus {
     /// Number of attempts it can run at once.
     pub slots: u32,
     /// The same by kind.
-    pub slot_counts: SlotCounts,
+    pub slot_counts: Slots,
     /// Speed of its slots; 1 is full speed.
     pub speed: f64,
     /// Rate limit of its shuffle in each direction, bytes per second.

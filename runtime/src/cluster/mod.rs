@@ -32,7 +32,7 @@ use gristmill_worker::http::{
     Endpoint, JoinLine, Plaintext, Pool, Secret, SecretError, Timeouts, Token, full,
 };
 use gristmill_worker::input::FilePath;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use hyper::Method;
 use std::collections::BTreeMap;
 use std::io;
@@ -172,7 +172,7 @@ impl Cluster {
             secret: secret.to_text().to_string(),
             deciders: config.deciders.clone(),
             pools: config.pools.clone(),
-            divided_slots: matches!(config.workers.each.slots, SlotCounts::Pools { .. }),
+            divided_slots: matches!(config.workers.each.slots, Slots::Pools { .. }),
             journal: config.journal.as_deref().map(FilePath::from),
             remove_at_end: folders.clone(),
             backups: config.backups,

@@ -1,25 +1,15 @@
-//! Conversions between the wire and the core. This is the only file that imports both the frames and the scheduler's
-//! facts.
+//! Conversions between the wire and the core. No other file converts between frames and facts.
 
 use crate::api::{FailureCode, JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};
 use gristmill_scheduler::core::ShuffleOrder;
-use gristmill_scheduler::event::{self, External, Failure, Fingerprint, Slots};
+use gristmill_scheduler::event::{External, Failure};
 use gristmill_scheduler::ids::{TaskId, WorkerId};
 use gristmill_scheduler::job::{Exact, JobSpec, MapSpec};
 use gristmill_scheduler::plan::{Line, Share};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::{FailureClass, FetchRate, LaneOrder, LaneShare, SlotCounts};
-use gristmill_worker::segment::OutputFingerprint;
-
-/// Converts the slots of a worker.
-pub(crate) fn slots(counts: SlotCounts) -> Slots {
-    match counts {
-        SlotCounts::Unified(slots) => Slots::Unified(slots),
-        SlotCounts::Pools { map, reduce } => Slots::Pools { map, reduce },
-    }
-}
+use gristmill_worker::protocol::{FailureClass, LaneOrder, LaneShare};
 
 /// Converts a failure.
 pub(crate) fn failure(class: FailureClass) -> Failure {
@@ -39,22 +29,6 @@ pub(crate) fn failure(class: FailureClass) -> Failure {
         FailureClass::Corrupt | FailureClass::Missing => Failure::Corrupt,
         FailureClass::Cancelled => Failure::Cancelled,
     }
-}
-
-/// Converts the rates at which a home receives bytes from others.
-pub(crate) fn rates(rates: &[FetchRate]) -> Vec<event::FetchRate> {
-    let rate = |rate: &FetchRate| event::FetchRate {
-        from: rate.from,
-        bytes: Bytes(rate.bytes),
-        busy: Span(rate.busy_ns),
-    };
-    rates.iter().map(rate).collect()
-}
-
-/// Converts the fingerprint of a map output.
-pub(crate) fn print(print: OutputFingerprint) -> Fingerprint {
-    let OutputFingerprint { pairs, keys, frames, places } = print;
-    Fingerprint { pairs, keys, frames, places }
 }
 
 /// Converts a split. A split that names a worker's own file is read only there.

@@ -36,7 +36,6 @@ use handed_over::HandoverStore;
 use rejoin::{Greeted, NotGreeted, greet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc::unbounded_channel;
 
 pub use config::{JobSource, LEAVE_MAX, MASTER_SILENCE_MAX, WorkerConfig, WorkerError, WorkerExit};
 pub use end_requests::EndRequests;

@@ -5,8 +5,8 @@ use super::frames::{read_frames, write_frames};
 use crate::fault;
 use crate::http::{Connection, Duplex, Endpoint, HttpError, Plaintext, Secret, Timeouts, Token};
 use crate::protocol::{
-    CONNECT_PATH, CONTROL_PROTOCOL, FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, Rejoin, Session,
-    WorkerFrame, push_frame,
+    CONNECT_PATH, CONTROL_PROTOCOL, FrameError, FrameReader, HELLO_BYTES_MAX, Hello, MasterFrame, Rejoin,
+    Session, WorkerFrame, push_frame,
 };
 use gristmill_scheduler::ids::WorkerId;
 use std::time::{Duration, Instant};

@@ -13,7 +13,8 @@ use crate::merge::Values;
 use crate::output::PartFormat;
 use crate::output::{Output, unpacking};
 use crate::protocol::{
-    AttemptReport, Continuation, FailureClass, HandOver, JobOrder, RecordLimits, Session, SlotCounts,
+    AttemptReport, Continuation, FailureClass, FrameReader, HandOver, JobOrder, MasterFrame, RecordLimits,
+    Session, Slots, WorkerFrame,
 };
 use crate::shuffle::plan::FetchLimits;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
@@ -23,7 +24,7 @@ use std::io::{Cursor, Write};
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 
 const WORKER: WorkerId = WorkerId(3);
 const PARTITIONS: u32 = 2;
@@ -127,7 +128,7 @@ struct TestMaster {
 }
 
 impl TestMaster {
-    async fn start(slots: SlotCounts, speed: f64, output: &std::path::Path) -> Self {
+    async fn start(slots: Slots, speed: f64, output: &std::path::Path) -> Self {
         let spill = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -362,7 +363,7 @@ fn counter(report: &AttemptReport) -> &[(String, u64)] {
 #[tokio::test]
 async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
     let (job, [long, short]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
     master.maps(job).await;
     master.gate.let_in(0, 3);
@@ -407,8 +408,8 @@ async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written()
 
 async fn goes_on_at_another_worker(compression: Compression) {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
-    let mut other = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
+    let mut other = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
     (master.compression, other.compression) = (compression, compression);
     let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
     master.maps(job).await;
@@ -461,7 +462,7 @@ async fn goes_on_at_another_worker(compression: Compression) {
 #[tokio::test]
 async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
     let (job, [first, second]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
     master.maps(job).await;
     master.launches(first, None).await;
@@ -488,7 +489,7 @@ async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
 #[tokio::test]
 async fn maps_run_beside_reduces_that_hold_all_slots_of_their_pool() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
     master.maps(JobId(1)).await;
     master.launches(reduce(JobId(1), 0), None).await;
     master.launches(reduce(JobId(1), 1), None).await;
@@ -504,7 +505,7 @@ async fn maps_run_beside_reduces_that_hold_all_slots_of_their_pool() {
 #[tokio::test]
 async fn a_worker_of_half_the_speed_says_how_much_its_slots_waited() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 0.5, output.path()).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 0.5, output.path()).await;
     master.gate.let_in(0, u32::MAX);
     master.maps(JobId(1)).await;
     master.launches(reduce(JobId(1), 0), None).await;
@@ -516,7 +517,7 @@ async fn a_worker_of_half_the_speed_says_how_much_its_slots_waited() {
 #[tokio::test]
 async fn a_map_is_not_suspended() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
     let map = TaskId::map(JobId(1), 0).attempt(0);
     assert_eq!(map.task.kind, TaskKind::Map);
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
@@ -535,7 +536,7 @@ async fn a_map_is_not_suspended() {
 #[tokio::test]
 async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digits() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
     master.parts = 100_001;
     assert_eq!(part_name(0, master.parts, PartFormat::default()), "part-000000");
     master.maps(JobId(1)).await;
@@ -549,7 +550,7 @@ async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digi
 #[tokio::test]
 async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_was_allowed() {
     let output = output();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, output.path()).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
     let late = reduce(JobId(1), 0);
     master.maps(JobId(1)).await;
     master.gate.let_in(0, u32::MAX);
@@ -564,7 +565,7 @@ async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_wa
 #[tokio::test]
 async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
     let nowhere = tempfile::tempdir().unwrap();
-    let mut master = TestMaster::start(SlotCounts::Unified(1), 1.0, &nowhere.path().join("out")).await;
+    let mut master = TestMaster::start(Slots::Unified(1), 1.0, &nowhere.path().join("out")).await;
     // A port without a listener.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     master.submitter = Some(Endpoint::of_address(listener.local_addr().unwrap(), None));

@@ -6,7 +6,7 @@
 //! none takes work until it has ended.
 
 use super::assignment::Assignment;
-use crate::protocol::SlotCounts;
+use crate::protocol::Slots;
 use crate::task::Progress;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::collections::{BTreeSet, VecDeque};
@@ -74,7 +74,7 @@ impl WorkQueues {
 }
 
 struct Shared {
-    slots: SlotCounts,
+    slots: Slots,
     lines: Mutex<WorkQueues>,
     /// Notifies the slots of each pool.
     changed: [Condvar; 2],
@@ -86,7 +86,7 @@ pub(super) struct SlotWork(Arc<Shared>);
 
 impl SlotWork {
     /// Creates empty queues.
-    pub(super) fn new(slots: SlotCounts) -> Self {
+    pub(super) fn new(slots: Slots) -> Self {
         Self(Arc::new(Shared { slots, lines: Mutex::default(), changed: Default::default() }))
     }
 
@@ -97,14 +97,14 @@ impl SlotWork {
 
     fn pool_of_kind(&self, kind: TaskKind) -> usize {
         match (self.0.slots, kind) {
-            (SlotCounts::Pools { .. }, TaskKind::Reduce) => 1,
+            (Slots::Pools { .. }, TaskKind::Reduce) => 1,
             _ => 0,
         }
     }
 
     fn pool_of_slot(&self, slot: u32) -> usize {
         match self.0.slots {
-            SlotCounts::Pools { map, .. } if map <= slot => 1,
+            Slots::Pools { map, .. } if map <= slot => 1,
             _ => 0,
         }
     }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn slots_of_a_pool_take_only_what_is_of_their_kind() {
-        let work = SlotWork::new(SlotCounts::Pools { map: 2, reduce: 1 });
+        let work = SlotWork::new(Slots::Pools { map: 2, reduce: 1 });
         let (reduce, turn) = go_on(TaskKind::Reduce, 0);
         work.push(turn, false);
         let (map, turn) = go_on(TaskKind::Map, 0);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn unified_slots_take_everything_in_the_order_in_which_it_came() {
-        let work = SlotWork::new(SlotCounts::Unified(2));
+        let work = SlotWork::new(Slots::Unified(2));
         let kinds = [TaskKind::Reduce, TaskKind::Map, TaskKind::Reduce];
         let pushed: Vec<AttemptId> = kinds
             .into_iter()
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_suspended_attempt_can_be_taken_out_of_the_line_again() {
-        let work = SlotWork::new(SlotCounts::Unified(1));
+        let work = SlotWork::new(Slots::Unified(1));
         let (attempt, turn) = go_on(TaskKind::Reduce, 3);
         work.push(turn, false);
         assert!(!work.withdraw(attempt), "it has begun long ago");
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_must_run_alone_begins_when_nothing_runs_and_nothing_begins_until_it_has_ended() {
-        let work = SlotWork::new(SlotCounts::Pools { map: 2, reduce: 1 });
+        let work = SlotWork::new(Slots::Pools { map: 2, reduce: 1 });
         let push = |kind, index, alone| {
             let (attempt, turn) = go_on(kind, index);
             work.push(turn, alone);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn slots_go_on_when_what_was_to_run_alone_is_taken_out_of_the_line() {
-        let work = SlotWork::new(SlotCounts::Unified(2));
+        let work = SlotWork::new(Slots::Unified(2));
         let (first, turn) = go_on(TaskKind::Reduce, 0);
         work.push(turn, false);
         assert_eq!(work.next(0).map(|turn| turn.attempt()), Some(first));

@@ -58,9 +58,11 @@ pub struct Bind {
 }
 
 /// Rules, in the words of their violation.
-const EVERYWHERE: &str = ", which is every network this machine is in; name one address, or allow it with --listen-everywhere";
+const EVERYWHERE: &str =
+    ", which is every network this machine is in; name one address, or allow it with --listen-everywhere";
 const PLAINTEXT: &str = " without TLS: the secret and all data would cross the network readable; use TLS, or allow it with --insecure-plaintext";
-const ROOT: &str = " as root: jobs from the network would run as root; use another user, or allow it with --allow-root";
+const ROOT: &str =
+    " as root: jobs from the network would run as root; use another user, or allow it with --allow-root";
 
 /// Error of opening a listener.
 #[derive(Debug, thiserror::Error)]

@@ -192,7 +192,17 @@ where
 {
     /// Wraps a body. `window` is the longest allowed silence, and the time over which its rate is measured.
     pub fn new(body: B, window: Duration) -> Self {
-        Self { body, rate: LeastRate::new(window, true) }
+        Self::with_rate(body, LeastRate::new(window, true))
+    }
+
+    /// Wraps a body that must arrive at this rate.
+    pub(super) fn with_rate(body: B, rate: LeastRate) -> Self {
+        Self { body, rate }
+    }
+
+    /// Returns the body.
+    pub(super) fn body(&self) -> &B {
+        &self.body
     }
 
     /// Returns the next piece; `None` at the end.

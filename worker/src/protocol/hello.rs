@@ -1,34 +1,9 @@
 //! Introduction of a worker, and its contents.
 
 use crate::http::{Endpoint, Secret};
+use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
-
-/// Number of attempts that a worker can run at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SlotCounts {
-    /// Maps and reduces share the same slots.
-    Unified(u32),
-    /// Each kind has its own slots.
-    Pools {
-        /// Slots for maps.
-        map: u32,
-        /// Slots for reduces.
-        reduce: u32,
-    },
-}
-
-impl SlotCounts {
-    /// Returns the attempts that can run at once.
-    #[must_use]
-    pub fn total(self) -> u32 {
-        match self {
-            SlotCounts::Unified(slots) => slots,
-            SlotCounts::Pools { map, reduce } => map.saturating_add(reduce),
-        }
-    }
-}
 
 /// Introduction of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,7 +13,7 @@ pub struct Hello {
     /// Id of the executable by [`crate::build_id`]: user functions are compiled in, so it must be that of the master.
     pub build: String,
     /// Attempts that can run at once.
-    pub slots: SlotCounts,
+    pub slots: Slots,
     /// Speed to which its slots are limited; 1 is unlimited.
     pub speed: f64,
     /// Limit of its shuffle in each direction, bytes per second; `None` is no limit.

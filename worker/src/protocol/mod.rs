@@ -2,7 +2,7 @@
 //!
 //! A frame is a 4-byte little-endian length, followed by that many bytes as encoded by `codec`. The first frame of a
 //! connection is [`Hello`](WorkerFrame::Hello) from the worker; the response is `Welcome` or `Refused`. Of the
-//! scheduler's types only ids are used here; the master translates events and commands.
+//! scheduler's types only ids, slots, rates and fingerprints are used here; the master translates events and commands.
 //!
 //! Frames carry no payload: records are sent between workers over HTTP.
 
@@ -16,19 +16,20 @@ mod report;
 
 use crate::http::{Endpoint, Secret};
 use crate::input::{FileStamp, Split};
-use crate::segment::OutputFingerprint;
+use crate::segment::Fingerprint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use serde::{Deserialize, Serialize};
 
 pub use framing::{FrameError, FrameReader, push_frame, push_worker_frame, write_frame};
+pub use gristmill_scheduler::event::{FetchRate, Slots};
 pub use handover::{Continuation, HandOver};
-pub use hello::{Hello, Rejoin, SlotCounts, ended_proof};
+pub use hello::{Hello, Rejoin, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
 pub use report::{
-    AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchRate, FetchedOutput, Heartbeat, MemoryUse,
-    NamedPart, Part,
+    AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchedOutput, Heartbeat, MemoryUse, NamedPart,
+    Part,
 };
 
 /// Version of the frames below. Both sides must have the same.
@@ -76,7 +77,7 @@ pub enum WorkerFrame {
     MapFinished {
         attempt: AttemptId,
         /// Fingerprint of its output.
-        print: OutputFingerprint,
+        print: Fingerprint,
         /// Report of the attempt.
         report: AttemptReport,
     },

@@ -2,7 +2,8 @@
 
 use crate::folder::PlainName;
 use crate::input::FileBadRecords;
-use gristmill_scheduler::ids::{AttemptId, WorkerId};
+use gristmill_scheduler::event::FetchRate;
+use gristmill_scheduler::ids::AttemptId;
 use serde::{Deserialize, Serialize};
 
 /// Heartbeat with the state of the worker.
@@ -27,17 +28,6 @@ pub struct DiskRoom {
     pub free_bytes: u64,
     /// Bytes that must stay free there.
     pub reserve_bytes: u64,
-}
-
-/// Recent rate of bytes over one route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FetchRate {
-    /// Source of the bytes.
-    pub from: WorkerId,
-    /// Bytes received.
-    pub bytes: u64,
-    /// Time with requests in flight, nanoseconds.
-    pub busy_ns: u64,
 }
 
 /// Segments that have arrived of one map output.

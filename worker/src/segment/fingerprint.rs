@@ -4,7 +4,7 @@
 //! are lost or duplicated without any damage. The sums do not depend on the order of pairs, on the place of the output,
 //! or on the division and compression of its blocks.
 
-use serde::{Deserialize, Serialize};
+use gristmill_scheduler::event::Fingerprint;
 use std::num::NonZeroU64;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -12,32 +12,16 @@ use xxhash_rust::xxh3::xxh3_64;
 const MIX_ONE: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX_TWO: u64 = 0xBF58_476D_1CE4_E5B9;
 
-/// Sums of hashes over the pairs of a map output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct OutputFingerprint {
-    /// Sum over the partitions of all pairs.
-    pub pairs: u64,
-    /// Sum over partitions and keys; `None` if whole pairs were hashed.
-    pub keys: Option<NonZeroU64>,
-    /// Sum over partitions and whole pairs; `None` if values were combined: the result of a combiner that rounds
-    /// depends on the order and on the available memory.
-    pub frames: Option<NonZeroU64>,
-    /// Sum over partitions and positions of pairs that were left in the input; `None` if they were not.
-    pub places: Option<NonZeroU64>,
-}
-
-impl OutputFingerprint {
-    /// Computes the fingerprint of pairs that were left in the input: each by its partition and a number for its key
-    /// and position.
-    pub(crate) fn of_places(entries: impl Iterator<Item = (u32, u128)>) -> Self {
-        let (mut pairs, mut places) = (0_u64, 0_u64);
-        for (partition, number) in entries {
-            pairs = pairs.wrapping_add(spread(partition));
-            let product = u128::from(number as u64 ^ MIX_ONE) * u128::from((number >> 64) as u64 ^ MIX_TWO);
-            places = places.wrapping_add(product as u64 ^ (product >> 64) as u64);
-        }
-        Self { pairs, places: Some(some(places)), ..Self::default() }
+/// Computes the fingerprint of pairs that were left in the input: each by its partition and a number for its key and
+/// position.
+pub(crate) fn fingerprint_of_places(entries: impl Iterator<Item = (u32, u128)>) -> Fingerprint {
+    let (mut pairs, mut places) = (0_u64, 0_u64);
+    for (partition, number) in entries {
+        pairs = pairs.wrapping_add(spread(partition));
+        let product = u128::from(number as u64 ^ MIX_ONE) * u128::from((number >> 64) as u64 ^ MIX_TWO);
+        places = places.wrapping_add(product as u64 ^ (product >> 64) as u64);
     }
+    Fingerprint { pairs, places: Some(some(places)), ..Fingerprint::default() }
 }
 
 /// Sums the pairs of an output one by one, in any order. The common multiplication is applied to the sums at the end.
@@ -57,13 +41,13 @@ impl Printing {
     }
 
     /// Returns the fingerprint, if whole pairs were added.
-    pub(crate) fn of_frames(&self) -> OutputFingerprint {
-        OutputFingerprint { pairs: self.pairs, frames: Some(self.sum()), ..OutputFingerprint::default() }
+    pub(crate) fn of_frames(&self) -> Fingerprint {
+        Fingerprint { pairs: self.pairs, frames: Some(self.sum()), ..Fingerprint::default() }
     }
 
     /// Returns the fingerprint, if keys were added.
-    pub fn of_keys(&self) -> OutputFingerprint {
-        OutputFingerprint { pairs: self.pairs, keys: Some(self.sum()), ..OutputFingerprint::default() }
+    pub fn of_keys(&self) -> Fingerprint {
+        Fingerprint { pairs: self.pairs, keys: Some(self.sum()), ..Fingerprint::default() }
     }
 
     fn sum(&self) -> NonZeroU64 {
@@ -90,7 +74,7 @@ mod tests {
     type Pair = (u32, &'static str, &'static str);
 
     /// Returns the fingerprints by whole pairs and by keys.
-    fn prints(pairs: &[Pair]) -> [OutputFingerprint; 2] {
+    fn prints(pairs: &[Pair]) -> [Fingerprint; 2] {
         let (mut frames, mut keys) = (Printing::default(), Printing::default());
         for (partition, key, value) in pairs {
             let mut frame = Vec::new();
@@ -129,7 +113,7 @@ mod tests {
 
     #[test]
     fn fingerprint_of_pairs_in_their_file_differs_by_place_and_partition() {
-        let of = |pairs: &[(u32, u128)]| OutputFingerprint::of_places(pairs.iter().copied());
+        let of = |pairs: &[(u32, u128)]| fingerprint_of_places(pairs.iter().copied());
         assert_eq!(of(&[(0, 5), (1, 6)]), of(&[(1, 6), (0, 5)]));
         assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 5), (1, 7)]));
         assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 5), (0, 6)]));

@@ -1,10 +1,9 @@
 //! Output of one map: its segments, in memory or in a file.
 
-use super::SegmentData;
-use super::fingerprint::OutputFingerprint;
 use super::in_file::{InFileOutput, InFileSegment};
 use super::index::SegmentIndex;
 use super::spill::SpillFile;
+use super::{Fingerprint, SegmentData};
 use bytes::Bytes;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct MapOutput {
     pub(super) index: SegmentIndex,
-    pub(super) print: OutputFingerprint,
+    pub(super) print: Fingerprint,
     pub(super) place: OutputPlace,
 }
 
@@ -67,13 +66,13 @@ impl MapOutput {
 
     /// Returns its fingerprint; that of runs is meaningless.
     #[must_use]
-    pub fn print(&self) -> OutputFingerprint {
+    pub fn print(&self) -> Fingerprint {
         self.print
     }
 
     /// Sets the fingerprint, which was computed before the output was written.
     #[must_use]
-    pub(crate) fn with_print(self, print: OutputFingerprint) -> Self {
+    pub(crate) fn with_print(self, print: Fingerprint) -> Self {
         Self { print, ..self }
     }
 

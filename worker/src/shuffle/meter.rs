@@ -4,7 +4,7 @@
 
 use crate::protocol::FetchRate;
 use gristmill_scheduler::ids::WorkerId;
-use gristmill_scheduler::units::{Span, Time};
+use gristmill_scheduler::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,10 +69,10 @@ impl Meters {
             if busy == Span(0) {
                 return 0 < meter.requests;
             }
-            rates.push(FetchRate { from, bytes: seen.0 - bytes, busy_ns: busy.0 });
+            rates.push(FetchRate { from, bytes: Bytes(seen.0 - bytes), busy });
             true
         });
-        rates.sort_by_key(|rate| std::cmp::Reverse(rate.busy_ns));
+        rates.sort_by_key(|rate| std::cmp::Reverse(rate.busy));
         rates.truncate(RATES_MAX);
         rates
     }
@@ -96,7 +96,7 @@ mod tests {
         meters.ended(A, at(200));
         meters.ended(A, at(300));
         let rates = meters.look(at(500));
-        assert_eq!((rates[0].bytes, rates[0].busy_ns), (100, Span::milliseconds(300).0));
+        assert_eq!((rates[0].bytes, rates[0].busy), (Bytes(100), Span::milliseconds(300)));
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
             let rates = meters.look(at(500 * look));
             assert_eq!(rates.len(), 1);
             if look == 20 {
-                let (bytes, busy) = (rates[0].bytes, rates[0].busy_ns);
+                let (bytes, busy) = (rates[0].bytes.0, rates[0].busy.0);
                 assert_eq!((bytes, busy), (60, Span::milliseconds(3000).0));
             }
         }

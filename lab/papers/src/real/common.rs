@@ -11,7 +11,7 @@ use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::generate;
 use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::units::Bytes;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use gristmill_worker::settings::{Shuffle, WorkerSettings};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -24,7 +24,7 @@ pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
     ClusterConfig {
         workers: WorkerProcesses {
             count: workers,
-            each: WorkerSettings::new(SlotCounts::Unified(slots), WORKER_MEMORY),
+            each: WorkerSettings::new(Slots::Unified(slots), WORKER_MEMORY),
             speeds: Vec::new(),
             spill_dirs: Vec::new(),
         },

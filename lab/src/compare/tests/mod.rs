@@ -9,7 +9,7 @@ use super::*;
 use gristmill_runtime::cluster::WorkerProcesses;
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_scheduler::units::Bytes;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use gristmill_worker::settings::WorkerSettings;
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ fn cluster_of_other_pool_weights_is_another_setting() {
     let cluster = |weight: f64| ClusterConfig {
         workers: WorkerProcesses {
             count: 1,
-            each: WorkerSettings::new(SlotCounts::Unified(1), Bytes::mib(1)),
+            each: WorkerSettings::new(Slots::Unified(1), Bytes::mib(1)),
             speeds: Vec::new(),
             spill_dirs: Vec::new(),
         },

@@ -5,7 +5,7 @@ use crate::master::input::Ending;
 use crate::master::tokens::Tokens;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill_worker::http::{Endpoint, Plaintext, Secret};
-use gristmill_worker::protocol::{SlotCounts, ended_proof, push_frame, push_worker_frame};
+use gristmill_worker::protocol::{Slots, ended_proof, push_frame, push_worker_frame};
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt, DuplexStream};
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -14,7 +14,7 @@ fn hello() -> WorkerFrame {
     WorkerFrame::Hello(Hello {
         protocol: PROTOCOL_VERSION,
         build: "build".to_owned(),
-        slots: SlotCounts::Unified(1),
+        slots: Slots::Unified(1),
         speed: 1.0,
         nic_bytes_per_second: None,
         shuffle: Endpoint { host: String::new(), port: 1000, pin: None },

@@ -7,9 +7,7 @@ use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, HostId, JobId, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::http::{Endpoint, Secret};
-use gristmill_worker::protocol::{
-    Heartbeat, Hello, MasterFrame, SLOTS_MAX, SlotCounts, ended_proof, push_frame,
-};
+use gristmill_worker::protocol::{Heartbeat, Hello, MasterFrame, SLOTS_MAX, Slots, ended_proof, push_frame};
 use gristmill_worker::sanitize;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -100,7 +98,7 @@ pub(crate) struct Fleet {
 impl WorkerEntry {
     /// True if it has separate slots for maps and reduces.
     pub(super) fn is_divided(&self) -> bool {
-        matches!(self.hello.slots, SlotCounts::Pools { .. })
+        matches!(self.hello.slots, Slots::Pools { .. })
     }
 
     /// Enters a ping that has come back. The shorter its round trip, the better it measures the worker's clock.
@@ -331,15 +329,15 @@ impl Fleet {
 /// Checks that a worker's slots and rates are valid. All workers have separate slots for maps and reduces, if `divided`.
 pub(super) fn check_offer(hello: &Hello, divided: bool) -> Result<(), String> {
     let none = match hello.slots {
-        SlotCounts::Unified(slots) => slots == 0,
-        SlotCounts::Pools { map, reduce } => map == 0 || reduce == 0,
+        Slots::Unified(slots) => slots == 0,
+        Slots::Pools { map, reduce } => map == 0 || reduce == 0,
     };
     if none {
         return Err("it offers no slots of some kind".to_owned());
     }
     let most = match hello.slots {
-        SlotCounts::Unified(slots) => slots,
-        SlotCounts::Pools { map, reduce } => map.max(reduce),
+        Slots::Unified(slots) => slots,
+        Slots::Pools { map, reduce } => map.max(reduce),
     };
     if SLOTS_MAX < most {
         return Err(format!("it offers {most} slots of one kind; a worker has {SLOTS_MAX} at most"));
@@ -349,7 +347,7 @@ pub(super) fn check_offer(hello: &Hello, divided: bool) -> Result<(), String> {
         let named = sanitize::check_name("the host of its shuffle server", &hello.shuffle.host);
         named.map_err(|error| error.to_string())?;
     }
-    let is_divided = matches!(hello.slots, SlotCounts::Pools { .. });
+    let is_divided = matches!(hello.slots, Slots::Pools { .. });
     if is_divided != divided {
         let (its, wanted, remedy) = match is_divided {
             true => ("map slots and reduce slots", "slots for both", "with"),

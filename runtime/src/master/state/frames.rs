@@ -22,7 +22,7 @@ use gristmill_worker::protocol::{
     DiskRoom, FailureClass, FetchedOutput, HandOver, Heartbeat, MasterFrame, Part, WorkerFrame,
 };
 use gristmill_worker::sanitize;
-use gristmill_worker::segment::OutputFingerprint;
+use gristmill_worker::segment::Fingerprint;
 use std::collections::BTreeSet;
 
 /// Run time after which an attempt's progress is first reported. It is reported again each time the run time has grown
@@ -156,7 +156,7 @@ impl MasterState {
         let rates = std::mem::take(&mut heartbeat.fetches);
         let room = heartbeat.disk_room;
         if !rates.is_empty() {
-            self.events.push(Event::FetchRates { home: from, ways: translate::rates(&rates) });
+            self.events.push(Event::FetchRates { home: from, ways: rates });
         }
         let mut moved = Vec::new();
         for progress in &heartbeat.running {
@@ -282,7 +282,7 @@ impl MasterState {
 /// Attempts that ended, came back or were suspended.
 impl MasterState {
     /// Enters that a map attempt has produced its output.
-    fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: OutputFingerprint) {
+    fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: Fingerprint) {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
             return self.refuse_result(now, ended, "a map output");
@@ -301,8 +301,7 @@ impl MasterState {
         if let Some(job) = self.jobs.get_mut(attempt.task.job) {
             job.map_finished(now, ended, offset, same_host);
         }
-        let print = Some(translate::print(print));
-        self.events.push(Event::MapFinished { attempt, output_bytes, took, print });
+        self.events.push(Event::MapFinished { attempt, output_bytes, took, print: Some(print) });
         self.events.extend(hold_to_quota(&mut self.jobs, attempt.task.job));
     }
 

@@ -8,7 +8,6 @@
 
 use super::super::recovery::RecoveryNote;
 use super::super::tokens::list_key;
-use super::super::translate;
 use super::MasterState;
 use super::fleet::{WorkerEntry, check_offer};
 use super::losses::{Loss, WorkerEnd};
@@ -75,7 +74,7 @@ impl MasterState {
     ) {
         let host = self.fleet.host(&hello.host);
         let offset_ns = (hello.worker_ns as i64).wrapping_sub(now.0 as i64);
-        self.events.push(Event::WorkerJoined { worker, host, slots: translate::slots(hello.slots) });
+        self.events.push(Event::WorkerJoined { worker, host, slots: hello.slots });
         let entry = WorkerEntry {
             endpoint: hello.shuffle.clone(),
             hello,

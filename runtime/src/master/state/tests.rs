@@ -35,10 +35,10 @@ use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Sp
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{
     AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, Heartbeat, Hello,
-    LaneOrder, LaneShare, MasterFrame, PROTOCOL_VERSION, Part, SlotCounts, WorkerFrame, ended_proof,
+    LaneOrder, LaneShare, MasterFrame, PROTOCOL_VERSION, Part, Slots, WorkerFrame, ended_proof,
 };
 use gristmill_worker::record::RecordFormat;
-use gristmill_worker::segment::OutputFingerprint;
+use gristmill_worker::segment::Fingerprint;
 use std::cmp::Reverse;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -121,7 +121,7 @@ impl Scene {
         Hello {
             protocol: PROTOCOL_VERSION,
             build: "build".to_owned(),
-            slots: SlotCounts::Unified(slots),
+            slots: Slots::Unified(slots),
             speed: 1.0,
             nic_bytes_per_second: None,
             shuffle: Endpoint { host: "127.0.0.1".to_owned(), port: 1000 + slots as u16, pin: None },
@@ -200,7 +200,7 @@ impl Scene {
 
     fn map_done(&mut self, worker: WorkerId, attempt: AttemptId) {
         let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
-        let print = OutputFingerprint::default();
+        let print = Fingerprint::default();
         self.tell(worker, WorkerFrame::MapFinished { attempt, print, report });
     }
 
@@ -376,7 +376,7 @@ fn slots_of_a_job_are_those_of_its_end_and_a_job_alone_had_all_of_them() {
     assert!(had_all(&scene, alone));
     scene.join();
     assert!(!had_all(&scene, alone), "a worker has come late");
-    let divided = Hello { slots: SlotCounts::Pools { map: 1, reduce: 1 }, ..Scene::hello(1) };
+    let divided = Hello { slots: Slots::Pools { map: 1, reduce: 1 }, ..Scene::hello(1) };
     let mut scene = Scene::new(&[]);
     scene.state.join_terms.divided_slots = true;
     let ahead = scene.submit(|_| {}).unwrap();
@@ -638,7 +638,7 @@ fn job_with_a_deadline_gets_an_outlook_when_it_arrives() {
 fn worker_that_is_unlike_the_others_is_refused_with_the_difference() {
     let mut scene = Scene::new(&[]);
     scene.join();
-    let pools = SlotCounts::Pools { map: 1, reduce: 1 };
+    let pools = Slots::Pools { map: 1, reduce: 1 };
     let refused = scene.try_join(Hello { slots: pools, ..Scene::hello(1) }).unwrap_err();
     assert!(
         refused.contains("map slots and reduce slots") && refused.contains("--divided-slots"),
@@ -649,12 +649,12 @@ fn worker_that_is_unlike_the_others_is_refused_with_the_difference() {
     empty.try_join(Hello { slots: pools, ..Scene::hello(1) }).unwrap_err();
     empty.join();
     for (hello, words) in [
-        (Hello { slots: SlotCounts::Unified(0), ..Scene::hello(1) }, "no slots"),
+        (Hello { slots: Slots::Unified(0), ..Scene::hello(1) }, "no slots"),
         (Hello { speed: 0.0, ..Scene::hello(1) }, "speed 0"),
         (Hello { speed: f64::NAN, ..Scene::hello(1) }, "speed NaN"),
         (Hello { nic_bytes_per_second: Some(0), ..Scene::hello(1) }, "0 bytes"),
         (Hello { build: "other".to_owned(), ..Scene::hello(1) }, "same executable"),
-        (Hello { slots: SlotCounts::Unified(u32::MAX), ..Scene::hello(1) }, "4294967295 slots"),
+        (Hello { slots: Slots::Unified(u32::MAX), ..Scene::hello(1) }, "4294967295 slots"),
         (Hello { host: harm(10), ..Scene::hello(1) }, "its host's name `"),
         (Hello { host: "x".repeat(300), ..Scene::hello(1) }, "its host's name has 300 bytes"),
     ] {
@@ -696,7 +696,7 @@ fn names_of_counters_are_cleaned_and_clipped() {
     let job = scene.submit(|_| {}).unwrap();
     let counters = vec![(harm(1 << 20), 1), ("lines".to_owned(), 2)];
     let report = AttemptReport { bytes_out: 10, counters, ..AttemptReport::default() };
-    let print = OutputFingerprint::default();
+    let print = Fingerprint::default();
     scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report });
     let counters = scene.state.queries().status(scene.now, job).unwrap().counters;
     assert_eq!((counters.len(), counters["lines"]), (2, 2));
@@ -710,7 +710,7 @@ fn counters_of_too_many_names_are_left_out_and_that_is_said_once() {
     let worker = scene.join();
     let job = scene.submit(|_| {}).unwrap();
     let counters: Vec<(String, u64)> = (0..5000).map(|number| (format!("{number:05}"), 1)).collect();
-    let print = OutputFingerprint::default();
+    let print = Fingerprint::default();
     let report = |from: usize| AttemptReport {
         bytes_out: 10,
         counters: counters[from..].to_vec(),
@@ -819,7 +819,7 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
         assert_eq!(read(&scene), 2 * bytes_in);
     }
     let report = AttemptReport { bytes_in: 8, ..AttemptReport::default() };
-    let print = OutputFingerprint::default();
+    let print = Fingerprint::default();
     scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], print, report });
     assert_eq!(read(&scene), 8 + 7);
     scene.state.lost(scene.now, second, None);
@@ -958,7 +958,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     scene.said(liar);
     let other = reduce(job, 0);
     let report = || AttemptReport { bytes_out: 7, records_in: 7, cpu_ns: 7, ..AttemptReport::default() };
-    let print = OutputFingerprint::default();
+    let print = Fingerprint::default();
     let state = HandOver {
         last_key: None,
         groups: 0,
@@ -1018,7 +1018,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
 #[test]
 fn attempt_that_ends_with_what_its_kind_does_not_make_has_failed() {
     let (mut scene, worker, job) = with_reduce_running();
-    let (print, report) = (OutputFingerprint::default(), AttemptReport::default());
+    let (print, report) = (Fingerprint::default(), AttemptReport::default());
     scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), print, report });
     let end = scene.record(reduce(job, 0)).end;
     let (class, words) = end.shown().unwrap();
@@ -1045,7 +1045,7 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
         let attempt = TaskId::map(job, index as u32).attempt(0);
         let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most }];
         scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
-        scene.tell(worker, WorkerFrame::MapFinished { attempt, print: OutputFingerprint::default(), report });
+        scene.tell(worker, WorkerFrame::MapFinished { attempt, print: Fingerprint::default(), report });
     }
     let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!((status.maps.done, status.totals.cpu_ns), (3, u64::MAX));

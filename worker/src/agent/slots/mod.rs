@@ -12,7 +12,7 @@ use super::assignment::{SlotEvent, SlotSetting};
 use super::capture::CaptureMark;
 use super::work::{SlotTurn, SlotWork};
 use crate::fault;
-use crate::protocol::SlotCounts;
+use crate::protocol::Slots;
 use crate::task::Parking;
 use gristmill_scheduler::ids::AttemptId;
 use panics::{SERVES_SLOT, panicked};
@@ -27,7 +27,7 @@ pub use panics::install_panic_hook;
 ///
 /// # Errors
 /// A thread cannot be started.
-pub(super) fn start(slots: SlotCounts, work: &SlotWork, setting: &SlotSetting) -> std::io::Result<()> {
+pub(super) fn start(slots: Slots, work: &SlotWork, setting: &SlotSetting) -> std::io::Result<()> {
     (0..slots.total()).try_for_each(|slot| serve(slot, work, setting))
 }
 

@@ -15,9 +15,9 @@ use crate::input::{Block, MappedFile};
 use crate::memory::use_huge_pages;
 use crate::prefetch::prefetch_range;
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, FRAME_LENGTHS_BYTES_MAX, HEADER_BYTES, INDEX_ENTRY_BYTES, InFileOutput,
-    LENGTH_MAX, MapOutput, OutputFingerprint, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, Printing,
-    SegmentsWriter, SortEntry, WriteError, WriteSetting, frame_at, framed_length, put_frame,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, FRAME_LENGTHS_BYTES_MAX, Fingerprint, HEADER_BYTES, INDEX_ENTRY_BYTES,
+    InFileOutput, LENGTH_MAX, MapOutput, PAIR_BYTES_MAX, PART_BYTES, PREFIX_BYTES, Printing, SegmentsWriter,
+    SortEntry, WriteError, WriteSetting, fingerprint_of_places, frame_at, framed_length, put_frame,
 };
 use std::sync::Arc;
 
@@ -250,7 +250,7 @@ impl Sorting {
     }
 
     /// Returns the fingerprint of all drained pairs.
-    pub(crate) fn print(&self) -> OutputFingerprint {
+    pub(crate) fn print(&self) -> Fingerprint {
         self.print.of_frames()
     }
 
@@ -278,10 +278,10 @@ impl Sorting {
         &mut self,
         writer: &mut SegmentsWriter,
         progress: &Arc<Progress>,
-    ) -> Result<OutputFingerprint, TaskFailure> {
+    ) -> Result<Fingerprint, TaskFailure> {
         // For pairs in their file, their positions are as good as their bytes.
         let places = self.file.is_some().then(|| {
-            OutputFingerprint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
+            fingerprint_of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
         });
         self.write(writer, progress)?;
         Ok(places.unwrap_or_else(|| self.print()))

@@ -1,10 +1,9 @@
 //! Body of a response, read with a minimum rate.
 
 use super::error::{HttpError, Phase};
+use crate::http::body::{BodyError, Steady};
 use crate::http::limits::ERROR_BODY_BYTES_MAX;
-use crate::http::rate::LeastRate;
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use std::time::Duration;
@@ -12,10 +11,9 @@ use std::time::Duration;
 /// Body of a response. If it is dropped before its end, its connection is closed.
 #[derive(Debug)]
 pub struct Answer {
-    pub(super) body: Incoming,
+    pub(super) body: Steady<Incoming>,
     pub(super) peer: String,
     pub(super) stall: Duration,
-    pub(super) rate: LeastRate,
     /// Takes the connection once the body has been read.
     pub(super) home: Option<Home>,
 }
@@ -37,7 +35,7 @@ impl Answer {
     }
 
     fn go_home_at_end(&mut self) {
-        if hyper::body::Body::is_end_stream(&self.body)
+        if hyper::body::Body::is_end_stream(self.body.body())
             && let Some(home) = self.home.take()
         {
             (home.0)();
@@ -47,7 +45,7 @@ impl Answer {
     /// Returns the number of remaining bytes, if the peer announced it.
     #[must_use]
     pub(crate) fn bytes_left(&self) -> Option<u64> {
-        hyper::body::Body::size_hint(&self.body).exact()
+        hyper::body::Body::size_hint(self.body.body()).exact()
     }
 
     /// Returns the next piece of the body; `None` at its proper end.
@@ -55,33 +53,22 @@ impl Answer {
     /// # Errors
     /// `Truncated` if the connection ended before the body did, `Timeout` if nothing arrived for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
-        loop {
-            let Ok(frame) = self.rate.wait(self.body.frame()).await else { return Err(self.too_slow()) };
-            match frame {
-                None => {
-                    // The end of a body of unknown length is only known here.
-                    if let Some(home) = self.home.take() {
-                        (home.0)();
-                    }
-                    return Ok(None);
-                }
-                Some(Err(source)) => return Err(HttpError::Truncated { peer: self.peer.clone(), source }),
-                Some(Ok(frame)) => {
-                    // Frames other than data are trailers, which are never sent here.
-                    if let Ok(data) = frame.into_data() {
-                        if self.rate.count(data.len() as u64).is_err() {
-                            return Err(self.too_slow());
-                        }
-                        self.go_home_at_end();
-                        return Ok(Some(data));
-                    }
-                }
+        let peer = || self.peer.clone();
+        match self.body.next().await {
+            Ok(Some(data)) => {
+                self.go_home_at_end();
+                Ok(Some(data))
             }
+            Ok(None) => {
+                // The end of a body of unknown length is only known here.
+                if let Some(home) = self.home.take() {
+                    (home.0)();
+                }
+                Ok(None)
+            }
+            Err(BodyError::Broken { source }) => Err(HttpError::Truncated { peer: peer(), source }),
+            Err(_) => Err(HttpError::Timeout { peer: peer(), phase: Phase::Body, limit: self.stall }),
         }
-    }
-
-    fn too_slow(&self) -> HttpError {
-        HttpError::Timeout { peer: self.peer.clone(), phase: Phase::Body, limit: self.stall }
     }
 
     /// Returns the rest of the body, if it has at most `bytes_max` bytes.

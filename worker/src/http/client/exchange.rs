@@ -37,6 +37,8 @@ impl Connection {
         let response = self.exchange(request).await?;
         let status = response.status();
         let forwarded = self.plaintext == Plaintext::Everywhere;
+        let (peer, asked_path) = (self.peer.clone(), path.to_owned());
+        let unauthorized = HttpError::Unauthorized { peer, method: method.clone(), path: asked_path };
         let error = match self.sessions.check(&asked, response.headers(), &self.reached, forwarded) {
             Proven::Yes => {
                 drop(response);
@@ -51,20 +53,9 @@ impl Connection {
             // Too many requests or connections: the server did not process the hello.
             Proven::No if status.is_server_error() || status == StatusCode::MISDIRECTED_REQUEST => {
                 let response = response.map(|body| self.answer(body));
-                match expect_success(response, &self.peer, method.clone(), path).await {
-                    Err(error) => error,
-                    Ok(_) => HttpError::Unauthorized {
-                        peer: self.peer.clone(),
-                        method: method.clone(),
-                        path: path.to_owned(),
-                    },
-                }
+                expect_success(response, &self.peer, method.clone(), path).await.err().unwrap_or(unauthorized)
             }
-            Proven::No => HttpError::Unauthorized {
-                peer: self.peer.clone(),
-                method: method.clone(),
-                path: path.to_owned(),
-            },
+            Proven::No => unauthorized,
         };
         Err(failed(error))
     }

@@ -9,7 +9,7 @@ mod error;
 mod exchange;
 
 use super::active_time::active_time;
-use super::body::{Body, empty};
+use super::body::{Body, Steady, empty};
 use super::endpoint::{Endpoint, Plaintext};
 use super::limits::{CONNECT_TIME, HEAD_BYTES_MAX, HEAD_FIELDS_MAX, RESPONSE_TIME, STALL_TIME};
 use super::proof::{ClientSessions, Reached};
@@ -232,6 +232,7 @@ impl Connection {
 
     pub(super) fn answer(&self, body: Incoming) -> Answer {
         let Timeouts { stall, steady, .. } = self.timeouts;
-        Answer { body, peer: self.peer.clone(), stall, rate: LeastRate::new(stall, steady), home: None }
+        let body = Steady::with_rate(body, LeastRate::new(stall, steady));
+        Answer { body, peer: self.peer.clone(), stall, home: None }
     }
 }

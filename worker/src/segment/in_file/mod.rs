@@ -11,8 +11,8 @@ mod read;
 mod receive;
 
 use super::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, HEADER_BYTES, INDEX_ENTRY_BYTES, OutputFingerprint, SegmentError,
-    SegmentHeader, SegmentId, SegmentIndex, SortEntry, WriteSetting,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, Fingerprint, HEADER_BYTES, INDEX_ENTRY_BYTES, SegmentError,
+    SegmentHeader, SegmentId, SegmentIndex, SortEntry, WriteSetting, fingerprint_of_places,
 };
 use crate::budget::Reservation;
 use crate::input::{FilePlace, MappedFile};
@@ -95,8 +95,8 @@ impl InFileOutput {
     }
 
     /// Returns the fingerprint of its pairs.
-    pub fn print(&self) -> OutputFingerprint {
-        OutputFingerprint::of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
+    pub fn print(&self) -> Fingerprint {
+        fingerprint_of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::*;
 use crate::api::KeyOrder;
 use crate::budget::Budget;
 use crate::input::{Block, InputError, RecordFormat, Source};
-use crate::segment::{OutputFingerprint, SpillCompression, SpillDirs};
+use crate::segment::{Fingerprint, SpillCompression, SpillDirs};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -170,12 +170,7 @@ pub fn run_job(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: M
 }
 
 /// Returns the fingerprints of the maps' outputs for the splits.
-pub fn prints(
-    plan: &JobPlan,
-    splits: &[MemorySplit],
-    partitions: u32,
-    means: Means,
-) -> Vec<OutputFingerprint> {
+pub fn prints(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Means) -> Vec<Fingerprint> {
     let mut bench = Bench::new(means, partitions);
     if plan.order() == KeyOrder::Total {
         bench.sample(plan, splits);

@@ -15,7 +15,7 @@ use gristmill_lab::compare::RunRecord;
 use gristmill_lab::report::number::with_interval;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::plural::counted;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 
 pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
 
@@ -38,7 +38,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 /// Returns a cluster of this many workers with one map slot and one reduce slot each.
 fn pooled(workers: u32) -> ClusterConfig {
     let mut config = cluster(workers, 2);
-    config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
+    config.workers.each.slots = Slots::Pools { map: 1, reduce: 1 };
     config.deciders.estimator = "tasks".to_owned();
     config
 }

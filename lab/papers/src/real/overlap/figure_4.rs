@@ -12,7 +12,7 @@ use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use gristmill_worker::settings::Shuffle;
 use std::num::NonZeroU64;
 
@@ -62,7 +62,7 @@ fn config() -> ClusterConfig {
     // Every segment passes the network, and sorts send their pairs.
     config.workers.each.shuffle = Shuffle::Http;
     // Reduces have slots of their own, as in Hadoop, and do not block maps.
-    config.workers.each.slots = SlotCounts::Pools { map: 1, reduce: 1 };
+    config.workers.each.slots = Slots::Pools { map: 1, reduce: 1 };
     config.workers.each.memory = Bytes::mib(64);
     config
 }

@@ -12,7 +12,7 @@ use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::protocol::{
     AttemptReport, Continuation, FailureClass, Heartbeat, HeldAttempt, HeldHome, Holding, JobOrder,
-    MasterFrame, Session, SlotCounts, WorkerFrame, push_worker_frame,
+    MasterFrame, Session, Slots, WorkerFrame, push_worker_frame,
 };
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::{Fetch, FetchLimits, FetchPlan};
@@ -76,7 +76,7 @@ pub(super) struct Process {
     /// Number assigned by the master.
     pub worker: Option<WorkerId>,
     pub place: usize,
-    pub slots: SlotCounts,
+    pub slots: Slots,
     pub stopped_until: Option<Time>,
     /// Factor by which all work is slowed down.
     pub slowness: u64,
@@ -112,7 +112,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub fn new(id: ProcessId, (place, slots): (usize, SlotCounts), seed: u64) -> Self {
+    pub fn new(id: ProcessId, (place, slots): (usize, Slots), seed: u64) -> Self {
         Self {
             id,
             worker: None,
@@ -315,7 +315,7 @@ impl Process {
 
     /// Pool of slots used by this kind.
     pub fn pool(&self, kind: TaskKind) -> usize {
-        usize::from(matches!((self.slots, kind), (SlotCounts::Pools { .. }, TaskKind::Reduce)))
+        usize::from(matches!((self.slots, kind), (Slots::Pools { .. }, TaskKind::Reduce)))
     }
 
     /// Accepts a fault that waits for the next attempt, or changes what it does. Returns true if it is such a fault.

@@ -6,7 +6,7 @@ use crate::deciders::DeciderNames;
 use crate::registry::Registry;
 use gristmill_scheduler::core::{BackupLimits, CoreConfig, SuspendLimits};
 use gristmill_scheduler::units::{Span, Time};
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub(super) enum Theme {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PlacePlan {
     pub host: u32,
-    pub slots: SlotCounts,
+    pub slots: Slots,
 }
 
 /// Definition of a job. Its workers read this from its parameters.
@@ -114,7 +114,7 @@ impl Scenario {
         let places: Vec<PlacePlan> = (0..rng.random_range(2..6))
             .map(|_| {
                 let (map, reduce) = (rng.random_range(1..4), rng.random_range(1..3));
-                let slots = if pooled { SlotCounts::Pools { map, reduce } } else { SlotCounts::Unified(map) };
+                let slots = if pooled { Slots::Pools { map, reduce } } else { Slots::Unified(map) };
                 PlacePlan { host: rng.random_range(0..hosts), slots }
             })
             .collect();

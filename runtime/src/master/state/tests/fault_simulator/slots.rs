@@ -12,9 +12,9 @@ use gristmill_worker::budget::Budget;
 use gristmill_worker::commit::part_name;
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
-use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part, SlotCounts, WorkerFrame};
+use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part, Slots, WorkerFrame};
 use gristmill_worker::segment::{
-    OutputFingerprint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
+    Fingerprint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
 };
 use gristmill_worker::shuffle::store::Store;
 use rand::RngExt as _;
@@ -91,9 +91,8 @@ impl Process {
     /// Removes an attempt from its queue. Returns true if it was queued at this stage.
     pub fn withdraw(&mut self, attempt: AttemptId, stage: Stage) -> bool {
         let there = self.tries.get(&attempt).is_some_and(|one| one.stage == stage);
-        let line = &mut self.lines[usize::from(
-            matches!(self.slots, SlotCounts::Pools { .. }) && attempt.task.kind == TaskKind::Reduce,
-        )];
+        let line = &mut self.lines
+            [usize::from(matches!(self.slots, Slots::Pools { .. }) && attempt.task.kind == TaskKind::Reduce)];
         match line.iter().position(|other| *other == attempt).filter(|_| there) {
             Some(place) => line.remove(place).is_some(),
             None => false,
@@ -102,9 +101,9 @@ impl Process {
 
     fn slots_of(&self, pool: usize) -> usize {
         match (self.slots, pool) {
-            (SlotCounts::Unified(slots), _) => slots as usize,
-            (SlotCounts::Pools { map, .. }, 0) => map as usize,
-            (SlotCounts::Pools { reduce, .. }, _) => reduce as usize,
+            (Slots::Unified(slots), _) => slots as usize,
+            (Slots::Pools { map, .. }, 0) => map as usize,
+            (Slots::Pools { reduce, .. }, _) => reduce as usize,
         }
     }
 
@@ -245,9 +244,9 @@ impl Process {
             return self.fail(attempt, FailureClass::Cancelled);
         };
         let pairs = (0..known.reduces).filter(|partition| JobPlan::has_pair(map, *partition)).count();
-        let print = OutputFingerprint {
+        let print = Fingerprint {
             pairs: u64::from(map) << 32 | u64::from(if known.whimsical { attempt.epoch } else { 0 }),
-            ..OutputFingerprint::default()
+            ..Fingerprint::default()
         };
         if 0 < pairs {
             put_output(&self.store, attempt, known.reduces);

@@ -18,7 +18,7 @@ use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::Split;
-use gristmill_worker::protocol::SlotCounts;
+use gristmill_worker::protocol::Slots;
 use gristmill_worker::record::RecordFormat;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -55,7 +55,7 @@ pub(super) fn master(names: &DeciderNames, limits: CoreConfig, places: &[PlacePl
         heartbeat_ms: 500,
         deciders: MasterDeciders::new(registry, names.clone()),
         pools: BTreeMap::new(),
-        divided_slots: matches!(places[0].slots, SlotCounts::Pools { .. }),
+        divided_slots: matches!(places[0].slots, Slots::Pools { .. }),
         journal: None,
         register: Register::in_memory(),
     };
