@@ -16,7 +16,7 @@ const STATE_VARIABLE: &str = "GRISTMILL_STATE";
 pub const JOIN_FILE: &str = "join";
 
 /// Address of a master.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Master")]
 pub struct MasterFlags {
     /// Address of the master [default: the last one started here]

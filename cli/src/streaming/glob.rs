@@ -21,25 +21,19 @@ pub fn matching(pattern: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = vec![PathBuf::new()];
     for part in pattern {
         let part = part.to_string_lossy();
-        found = match is_pattern(&part) {
-            true => matching_in(&found, &part)?,
-            false => {
-                let paths = found.iter().map(|directory| directory.join(&*part));
-                paths.filter(|path| path.symlink_metadata().is_ok()).collect()
-            }
-        };
-    }
-    Ok(found)
-}
-
-/// Returns the entries of directories whose names match a pattern.
-fn matching_in(directories: &[PathBuf], pattern: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let glob = NamePattern::new(pattern.as_bytes());
-    let mut found = Vec::new();
-    for directory in directories.iter().filter(|path| path.is_dir()) {
-        let entries = entries(directory).with_context(|| format!("`{}'", directory.display()))?;
-        let matches = |path: &PathBuf| path.file_name().is_some_and(|name| glob.fits(name.as_bytes()));
-        found.extend(entries.into_iter().filter(matches));
+        if !is_pattern(&part) {
+            found = found.iter().map(|directory| directory.join(&*part)).collect();
+            found.retain(|path| path.symlink_metadata().is_ok());
+            continue;
+        }
+        let glob = NamePattern::new(part.as_bytes());
+        let mut matching = Vec::new();
+        for directory in found.iter().filter(|path| path.is_dir()) {
+            let entries = entries(directory).with_context(|| format!("`{}'", directory.display()))?;
+            let fits = |path: &PathBuf| path.file_name().is_some_and(|name| glob.fits(name.as_bytes()));
+            matching.extend(entries.into_iter().filter(fits));
+        }
+        found = matching;
     }
     Ok(found)
 }

@@ -23,9 +23,6 @@ const JOBS_MAX: usize = 100;
 /// File of a job in its directory.
 const PROCESS: &str = "process";
 
-/// File that marks a job as ended by `-kill`.
-const KILL: &str = "kill";
-
 /// Time that `-kill` waits for the end of a job, and the pause between two checks.
 const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 const KILL_PAUSE: Duration = Duration::from_millis(20);
@@ -87,7 +84,7 @@ impl KeptJobs {
         process.lock()?;
         write!(process, "{}", std::process::id())?;
         fs::rename(new, directory.join(PROCESS))?;
-        Ok(KeptJob { directory, logs: self.logs(number), _process: process })
+        Ok(KeptJob { logs: self.logs(number), _process: process })
     }
 
     /// Ends a job with a number such as `STAMP_0001` as Ctrl-C does, and waits for its end. Returns false if it
@@ -96,11 +93,9 @@ impl KeptJobs {
     /// # Errors
     /// A process of another user, or one that does not end in time.
     pub fn kill(&self, number: &str) -> io::Result<Option<bool>> {
-        let directory = self.directory(number);
-        let Ok(locked) = File::open(directory.join(PROCESS)) else { return Ok(None) };
+        let Ok(locked) = File::open(self.directory(number).join(PROCESS)) else { return Ok(None) };
         let process = io::read_to_string(&locked)?.parse().ok().and_then(Pid::from_raw);
         let Some(process) = process.filter(|_| runs(&locked)) else { return Ok(Some(false)) };
-        File::create(directory.join(KILL))?;
         kill_process(process, Signal::INT)?;
         let asked = Instant::now();
         while runs(&locked) {
@@ -129,22 +124,11 @@ fn create_private(path: &Path) -> io::Result<()> {
 /// Directories of a job that this process follows.
 #[derive(Debug)]
 pub struct KeptJob {
-    directory: PathBuf,
     logs: PathBuf,
     _process: File,
 }
 
 impl KeptJob {
-    /// Returns the job's name, such as `job_STAMP_0001`.
-    pub fn name(&self) -> String {
-        self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
-    /// True if the job was ended by [`KeptJobs::kill`].
-    pub fn is_killed(&self) -> bool {
-        self.directory.join(KILL).exists()
-    }
-
     /// Writes the last lines of a failed attempt. The first is the error; the others are the command's,
     /// except the line of its split.
     ///
@@ -184,7 +168,7 @@ mod tests {
     #[test]
     fn jobs_are_kept_until_there_are_too_many_and_those_that_run_for_as_long_as_they_do() {
         let (_directory, jobs) = kept();
-        let running = jobs.start("100_0001").unwrap();
+        let _running = jobs.start("100_0001").unwrap();
         let end = |number: &str| jobs.start(number).unwrap();
         end("101_0001").keep_log("attempt_101_0001_m_000000_0", "words").unwrap();
         assert!(jobs.logs("101_0001").exists());
@@ -194,7 +178,7 @@ mod tests {
             end(&format!("{stamp}_0001"));
         }
         assert_eq!(fs::read_dir(jobs.directories()).unwrap().count(), JOBS_MAX);
-        assert!(running.directory.exists(), "it runs");
+        assert!(jobs.directory("100_0001").exists(), "it runs");
         assert!(jobs.kill("101_0001").unwrap().is_none() && !jobs.logs("101_0001").exists());
     }
 

@@ -26,11 +26,7 @@ pub fn record(level: Level, logger: &str, message: &str) -> String {
 }
 
 fn line(since: Duration, level: Level, logger: &str, message: &str) -> String {
-    let level = match level {
-        Level::Info => "INFO",
-        Level::Warn => "WARN",
-        Level::Error => "ERROR",
-    };
+    let level = format!("{level:?}").to_uppercase();
     let seconds = since.as_secs();
     let millis = since.subsec_millis();
     format!("{} {},{millis:03} {level} {logger}: {message}", date(seconds), clock(seconds))

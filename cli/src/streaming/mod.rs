@@ -22,6 +22,7 @@ use crate::flags::{ClusterFlags, MasterFlags, Spread, size};
 use crate::interruption::watch_interruptions;
 use crate::settings::Settings;
 use crate::terminal::{self, stderr_line};
+use anyhow::Context as _;
 use clap::{Args, FromArgMatches};
 use file_names::FileNames;
 use gristmill_runtime::api::ErrorCode;
@@ -140,6 +141,12 @@ impl StreamError {
     }
 }
 
+impl From<anyhow::Error> for StreamError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(code::SUBMIT, format!("{error:#}"))
+    }
+}
+
 /// `gristmill streaming`.
 pub fn streaming(settings: &Settings, command: &StreamingCommand) -> u8 {
     run(settings, &command.flags, &command.words, DefaultSystem::Local)
@@ -194,11 +201,10 @@ fn carry_out(
     typed: &TypedOptions,
     default: DefaultSystem,
 ) -> Result<u8, StreamError> {
-    let submit = |error: anyhow::Error| StreamError::new(code::SUBMIT, format!("{error:#}"));
     if flags.json {
-        json_progress::end_with_listener().map_err(|error| submit(error.into()))?;
+        json_progress::end_with_listener().map_err(anyhow::Error::from)?;
     }
-    let places = FileNames::new(typed.default_system()?.unwrap_or(default)).map_err(submit)?;
+    let places = FileNames::new(typed.default_system()?.unwrap_or(default))?;
     let stamp = stamp();
     typed.properties.check().map_err(StreamError::configuration)?;
     let job = typed.job(&places, stamp)?;
@@ -206,23 +212,20 @@ fn carry_out(
     check_paths(&job, &places)?;
     let options = job_options(flags, settings, typed, &job)?;
     if let Some(parent) = job.output.parent() {
-        fs::create_dir_all(parent).map_err(|error| {
-            let said = format!("-output: could not create the directory {}: {error}", parent.display());
-            StreamError::new(code::SUBMIT, said)
-        })?;
+        fs::create_dir_all(parent)
+            .with_context(|| format!("-output: could not create the directory {}", parent.display()))?;
     }
-    let runtime = gristmill_worker::threads::runtime();
-    let runtime = Arc::new(runtime.map_err(|error| submit(error.into()))?);
+    let runtime = Arc::new(gristmill_worker::threads::runtime().map_err(anyhow::Error::from)?);
     let reporter = |line: &JoinLine| {
         // Drivers end jobs by Hadoop's commands and read the logs of tasks, too.
         let is_kept = default == DefaultSystem::Hdfs && places.known_root().is_some();
-        (JobReporter::new(stamp, places, &line.endpoint, is_kept), JsonProgress::new(flags.json))
+        JobReporter::new(stamp, places, &line.endpoint, is_kept, JsonProgress::new(flags.json))
     };
-    match standing(flags, settings).map_err(submit)? {
+    match standing(flags, settings)? {
         Some(line) => run_on(&runtime, &line, None, job, &options, reporter(&line)),
         None => {
-            let config = flags.cluster.config(settings, Spread::Together).map_err(submit)?;
-            let cluster = runtime.block_on(Cluster::start(&config)).map_err(|error| submit(error.into()))?;
+            let config = flags.cluster.config(settings, Spread::Together)?;
+            let cluster = runtime.block_on(Cluster::start(&config)).map_err(anyhow::Error::from)?;
             let line = cluster.join_line();
             let result = run_on(&runtime, &line, Some((&cluster, &config)), job, &options, reporter(&line));
             runtime.block_on(cluster.stop());
@@ -236,13 +239,8 @@ fn standing(flags: &StreamingFlags, settings: &Settings) -> anyhow::Result<Optio
     if flags.join.is_none() && flags.master.is_none() {
         return Ok(None);
     }
-    let master = MasterFlags {
-        master: flags.master.clone(),
-        join: flags.join.clone(),
-        state: None,
-        plaintext: crate::flags::PlaintextFlag::default(),
-    };
-    master.join_line(settings).map(Some)
+    let (master, join) = (flags.master.clone(), flags.join.clone());
+    MasterFlags { master, join, ..MasterFlags::default() }.join_line(settings).map(Some)
 }
 
 /// Refuses paths that Hadoop refuses before it submits.
@@ -312,11 +310,11 @@ fn run_on(
     cluster: Option<(&Cluster, &ClusterConfig)>,
     typed: TypedJob,
     options: &JobOptions,
-    (mut reporter, mut json): (JobReporter, JsonProgress),
+    mut reporter: JobReporter,
 ) -> Result<u8, StreamError> {
     let submit = |error: String| StreamError::new(code::SUBMIT, error);
     let mut core = AsyncClient::new(line);
-    core.set_interrupted(watch_interruptions().map_err(|error| submit(error.to_string()))?);
+    core.set_interrupted(watch_interruptions().map_err(anyhow::Error::from)?);
     let mut client = Client::within(runtime.clone(), core);
     if let Some((_, config)) = cluster {
         client.wait_for_workers(config.workers.count);
@@ -325,8 +323,7 @@ fn run_on(
     let ships = cluster.is_none() && !job.files.is_empty();
     // Creating one waits for the disk, and few jobs need one.
     let scratch = (ships || !typed.archives.is_empty()).then(|| ScratchFolder::new("streaming-")).transpose();
-    let scratch =
-        scratch.map_err(|error| submit(format!("could not create a directory for archives: {error}")))?;
+    let scratch = scratch.context("could not create a directory for archives")?;
     let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
     for ShippedFile { name, path: archive } in &typed.archives {
         let path = folder.join("archives").join(name);
@@ -338,37 +335,28 @@ fn run_on(
     if cluster.is_none() && !job.files.is_empty() {
         // Workers on other machines see other files.
         let bundle = folder.join("bundle");
-        write_bundle(&job.files, &bundle)
-            .map_err(|error| submit(format!("could not bundle the files to ship: {error}")))?;
+        write_bundle(&job.files, &bundle).context("could not bundle the files to ship")?;
         job.files.clear();
         job.bundle = Some(bundle.to_string_lossy().into_owned());
     }
     let has_reduces = 0 < job.reduces;
-    let result = client.run_prepared(Box::new(job), options, &mut |status| {
-        reporter.show(status);
-        json.show(status);
-    });
+    let result = client.run_prepared(Box::new(job), options, &mut |status| reporter.show(status));
     match result {
         Ok(report) => {
             close_output(&report, typed.lazy_output);
             reporter.succeeded(&report.status, &typed.output, has_reduces);
-            json.end(&report.status, &typed.output, &client);
+            reporter.json.end(&report.status, &typed.output, &client);
             Ok(code::OK)
         }
         Err(ClientError::Job { status }) => {
             reporter.failed(&status, has_reduces);
-            json.end(&status, &typed.output, &client);
-            Ok(failed_job())
+            reporter.json.end(&status, &typed.output, &client);
+            log(Level::Error, "streaming.StreamJob", "Job not successful!");
+            stderr_line("Streaming Command Failed!");
+            Ok(code::FAILED)
         }
-        Err(ClientError::Interrupted { .. }) if reporter.is_killed() => Ok(failed_job()),
         Err(error) => Err(submit_error(&error)),
     }
-}
-
-fn failed_job() -> u8 {
-    log(Level::Error, "streaming.StreamJob", "Job not successful!");
-    stderr_line("Streaming Command Failed!");
-    code::FAILED
 }
 
 /// Leaves the output directory as Hadoop does: `_SUCCESS` is empty, so that readers of all files read nothing from it.

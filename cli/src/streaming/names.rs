@@ -40,7 +40,7 @@ const ALIASES: &[(&str, &str)] = &[
 /// New names of properties that change the result in Hadoop and have no effect here, each with a value by which it changes
 /// nothing, and with a replacement. A job with another value is refused. A name with `*` is a prefix. All
 /// other properties change how a job runs, or are a job's own: commands see them.
-const REFUSED: [(&str, &str, &str); 29] = [
+const REFUSED: [(&str, &str, &str); 27] = [
     ("mapred.child.env", "", CMDENV),
     ("mapreduce.fileoutputcommitter.marksuccessfuljobs", "true", "remove _SUCCESS from the output"),
     ("mapreduce.input.fileinputformat.inputdir", "", "use -input"),
@@ -51,11 +51,9 @@ const REFUSED: [(&str, &str, &str); 29] = [
     ("mapreduce.job.cache.files", "", "use -files"),
     ("mapreduce.job.combiner.group.comparator.class", "", NOTHING),
     ("mapreduce.job.output.group.comparator.class", "", NOTHING),
-    ("mapreduce.map.env", "", CMDENV),
-    ("mapreduce.map.env.*", "", CMDENV),
+    ("mapreduce.map.env*", "", CMDENV),
     ("mapreduce.output.fileoutputformat.outputdir", "", "use -output"),
-    ("mapreduce.reduce.env", "", CMDENV),
-    ("mapreduce.reduce.env.*", "", CMDENV),
+    ("mapreduce.reduce.env*", "", CMDENV),
     ("stream.addenvironment", "", CMDENV),
     ("stream.io.identifier.resolver.class", "", LINES),
     ("stream.jobconf.truncate.limit", "-1", NOTHING),

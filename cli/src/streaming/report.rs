@@ -1,6 +1,7 @@
 //! Log of a running job, for people and for programs that read Hadoop's log.
 
 use super::file_names::FileNames;
+use super::json_progress::JsonProgress;
 use super::kept::{KeptJob, KeptJobs};
 use super::log::{Level, log};
 use crate::terminal::stderr_text;
@@ -28,13 +29,14 @@ pub struct JobReporter {
     is_kept: bool,
     kept: Option<KeptJob>,
     is_started: bool,
-    shown: Option<(u64, u64)>,
-    shown_at: Option<Instant>,
+    /// Progress of maps and reduces that was printed last, and when.
+    shown: Option<((u64, u64), Instant)>,
     incidents: BTreeSet<String>,
+    pub json: JsonProgress,
 }
 
 impl JobReporter {
-    pub fn new(stamp: u64, places: FileNames, master: &Endpoint, is_kept: bool) -> Self {
+    pub fn new(stamp: u64, places: FileNames, master: &Endpoint, is_kept: bool, json: JsonProgress) -> Self {
         let scheme = if master.pin.is_some() { "https" } else { "http" };
         Self {
             stamp,
@@ -44,8 +46,8 @@ impl JobReporter {
             kept: None,
             is_started: false,
             shown: None,
-            shown_at: None,
             incidents: BTreeSet::new(),
+            json,
         }
     }
 
@@ -61,23 +63,13 @@ impl JobReporter {
         }
     }
 
-    /// Returns true if the job was interrupted by `mapred job -kill`, which is an end like any other.
-    pub fn is_killed(&self) -> bool {
-        let killed = self.kept.as_ref().filter(|kept| kept.is_killed());
-        if let Some(kept) = killed {
-            let words =
-                format!("Job {} failed with state KILLED due to: it was killed by its user", kept.name());
-            log(Level::Info, JOB, &words);
-        }
-        killed.is_some()
-    }
-
     fn number(&self, status: &JobStatus) -> String {
         job_number(self.stamp, status.job)
     }
 
     /// Prints the changes of a new status.
     pub fn show(&mut self, status: &JobStatus) {
+        self.json.show(status);
         if !std::mem::replace(&mut self.is_started, true) {
             let number = self.number(status);
             log(Level::Info, "mapreduce.JobSubmitter", &format!("number of splits:{}", status.maps.total));
@@ -89,14 +81,13 @@ impl JobReporter {
         }
         self.tell_failures(status);
         let progress = progress(status);
-        let due = self.shown_at.is_none_or(|at| PROGRESS_PAUSE <= at.elapsed());
-        if due && self.shown != Some(progress) {
+        if self.shown.is_none_or(|(shown, at)| shown != progress && PROGRESS_PAUSE <= at.elapsed()) {
             self.tell_progress(progress);
         }
     }
 
     fn tell_progress(&mut self, progress: (u64, u64)) {
-        (self.shown, self.shown_at) = (Some(progress), Some(Instant::now()));
+        self.shown = Some((progress, Instant::now()));
         log(Level::Info, JOB, &format!(" map {}% reduce {}%", progress.0, progress.1));
     }
 
@@ -123,7 +114,7 @@ impl JobReporter {
     pub fn succeeded(&mut self, status: &JobStatus, output: &Path, has_reduces: bool) {
         self.show(status);
         let all = (100, if has_reduces { 100 } else { 0 });
-        if self.shown != Some(all) {
+        if self.shown.is_none_or(|(shown, _)| shown != all) {
             self.tell_progress(all);
         }
         log(Level::Info, JOB, &format!("Job job_{} completed successfully", self.number(status)));
@@ -193,12 +184,6 @@ fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(Stri
     };
     add("File Input Format Counters", "Bytes Read", totals.map_bytes_in);
     add("File Output Format Counters", "Bytes Written", totals.bytes_out);
-    // Hadoop counts attempts, without those that returned before they started.
-    let attempts = &status.attempts;
-    let maps = attempts.maps_launched.saturating_sub(attempts.returned);
-    let reduces = attempts.launched.saturating_sub(attempts.maps_launched);
-    add("Job Counters", "Launched map tasks", u64::from(maps));
-    add("Job Counters", "Launched reduce tasks", u64::from(reduces));
     let framework = "Map-Reduce Framework";
     add(framework, "Map input records", totals.map_records_in);
     if has_reduces {

@@ -40,7 +40,8 @@ pub fn write_bundle(files: &[ShippedFile], to: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(super) struct UnpackedBundle {
     folder: PathBuf,
-    files: Vec<ShippedFile>,
+    /// Shipped files with their paths here.
+    pub files: Vec<ShippedFile>,
 }
 
 impl UnpackedBundle {
@@ -58,11 +59,6 @@ impl UnpackedBundle {
             unpacked.files.push(ShippedFile { name, path });
         }
         Ok(unpacked)
-    }
-
-    /// Returns the shipped files with their paths here.
-    pub fn files(&self) -> &[ShippedFile] {
-        &self.files
     }
 }
 
@@ -92,7 +88,7 @@ mod tests {
         write_bundle(&files, &path("bundle")).unwrap();
         let bytes = fs::read(path("bundle")).unwrap();
         let unpacked = UnpackedBundle::unpack(&bytes, path("to")).unwrap();
-        let mut names: Vec<&str> = unpacked.files().iter().map(|file| file.name.as_str()).collect();
+        let mut names: Vec<&str> = unpacked.files.iter().map(|file| file.name.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["r", "t"]);
         assert_eq!(fs::read(path("to/t/link")).unwrap(), b"words");

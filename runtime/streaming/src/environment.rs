@@ -2,6 +2,7 @@
 //! worker's own.
 
 use super::StreamingJob;
+use super::process::AttemptPlace;
 use gristmill_runtime::cluster::inherited;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};
 use gristmill_worker::api::InputRange;
@@ -15,62 +16,45 @@ pub(super) fn variable_name(property: &str) -> String {
     property.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
-/// Identity of an attempt.
-pub(super) struct AttemptFacts<'a> {
-    pub attempt: AttemptId,
-    pub stretch: Option<&'a InputRange>,
-    pub directory: &'a Path,
-}
-
 /// Returns the variables of a command.
-pub(super) fn environment(job: &StreamingJob, facts: &AttemptFacts<'_>) -> BTreeMap<OsString, OsString> {
+pub(super) fn environment(
+    job: &StreamingJob,
+    place: &AttemptPlace,
+    directory: &Path,
+) -> BTreeMap<OsString, OsString> {
     let mut all = inherited();
-    let mut set = |name: String, value: &str| all.insert(name.into(), value.into());
+    let mut set = |name: String, value: &str| drop(all.insert(name.into(), value.into()));
     for (name, value) in &job.properties {
         set(variable_name(name), value);
     }
-    for (name, value) in task_properties(job, facts) {
-        set(variable_name(name), &value);
-    }
-    for (name, value) in &job.variables {
-        set(name.clone(), value);
-    }
-    let temporary = facts.directory.join("tmp");
-    all.insert("TMPDIR".into(), temporary.into());
-    all.insert("PWD".into(), facts.directory.into());
-    all
-}
-
-/// Returns Hadoop's properties of a task, under the old and the new names.
-fn task_properties(job: &StreamingJob, facts: &AttemptFacts<'_>) -> Vec<(&'static str, String)> {
-    let task = facts.attempt.task;
+    // Hadoop's properties of a task, under the old and the new names.
+    let mut both =
+        |names: &[&str], value: &str| names.iter().for_each(|name| set(variable_name(name), value));
+    let task = place.attempt.task;
     let number = job_number(job.stamp, task.job);
     let (letter, is_map) = match task.kind {
         TaskKind::Map => ('m', "true"),
         TaskKind::Reduce => ('r', "false"),
     };
-    let job_id = format!("job_{number}");
-    let task_id = format!("task_{number}_{letter}_{:06}", task.index);
-    let attempt_id = attempt_name(job.stamp, facts.attempt);
-    let index = task.index.to_string();
-    let directory = facts.directory.display().to_string();
-    let mut all = Vec::new();
-    let mut both = |names: &[&'static str], value: &str| {
-        all.extend(names.iter().map(|name| (*name, value.to_owned())));
-    };
-    both(&["mapreduce.job.id", "mapred.job.id"], &job_id);
-    both(&["mapreduce.task.id", "mapred.tip.id"], &task_id);
-    both(&["mapreduce.task.attempt.id", "mapred.task.id"], &attempt_id);
-    both(&["mapreduce.task.partition", "mapred.task.partition"], &index);
+    let here = directory.display().to_string();
+    both(&["mapreduce.job.id", "mapred.job.id"], &format!("job_{number}"));
+    both(&["mapreduce.task.id", "mapred.tip.id"], &format!("task_{number}_{letter}_{:06}", task.index));
+    both(&["mapreduce.task.attempt.id", "mapred.task.id"], &attempt_name(job.stamp, place.attempt));
+    both(&["mapreduce.task.partition", "mapred.task.partition"], &task.index.to_string());
     both(&["mapreduce.task.ismap", "mapreduce.task.is.map", "mapred.task.is.map"], is_map);
-    both(&["mapreduce.task.output.dir", "mapred.work.output.dir"], &directory);
-    both(&["mapreduce.job.local.dir", "mapred.job.local.dir", "job.local.dir"], &directory);
-    both(&["mapreduce.task.attempt.number"], &facts.attempt.epoch.to_string());
-    if let Some(stretch) = facts.stretch {
+    both(&["mapreduce.task.output.dir", "mapred.work.output.dir"], &here);
+    both(&["mapreduce.job.local.dir", "mapred.job.local.dir", "job.local.dir"], &here);
+    both(&["mapreduce.task.attempt.number"], &place.attempt.epoch.to_string());
+    if let Some(stretch) = &place.stretch {
         both(&["mapreduce.map.input.file", "map.input.file"], &uri_of(job, &stretch.path));
         both(&["mapreduce.map.input.start", "map.input.start"], &stretch.offset.to_string());
         both(&["mapreduce.map.input.length", "map.input.length"], &stretch.length.to_string());
     }
+    for (name, value) in &job.variables {
+        set(name.clone(), value);
+    }
+    all.insert("TMPDIR".into(), directory.join("tmp").into());
+    all.insert("PWD".into(), directory.into());
     all
 }
 

@@ -98,66 +98,34 @@ pub(super) struct LineCutter {
 }
 
 impl LineCutter {
-    /// Passes each complete line to `take`.
-    pub fn push<E>(
-        &mut self,
-        mut bytes: &[u8],
-        mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Passes blocks of complete lines, each with a `\n`, to `take`, which returns their number. Returns the
+    /// sum.
+    pub fn push<E>(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8]) -> Result<u64, E>) -> Result<u64, E> {
+        let mut bytes = bytes;
         if self.after_return && !bytes.is_empty() {
             self.after_return = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
-        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
-            if self.rest.is_empty() {
-                take(&bytes[..end])?;
-            } else {
-                self.rest.extend_from_slice(&bytes[..end]);
-                let line = std::mem::take(&mut self.rest);
-                take(&line)?;
-            }
-            let ended_by_return = bytes[end] == b'\r';
-            bytes = &bytes[end + 1..];
-            if ended_by_return {
-                match bytes.first() {
-                    Some(b'\n') => bytes = &bytes[1..],
-                    Some(_) => {}
-                    None => self.after_return = true,
-                }
-            }
+        let with_feeds;
+        if memchr::memchr(b'\r', bytes).is_some() {
+            self.after_return = bytes.ends_with(b"\r");
+            with_feeds = with_line_feeds(bytes);
+            bytes = &with_feeds;
         }
-        self.rest.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Does the same as [`push`](Self::push), but passes many lines without a `\r` at once: single lines
-    /// to `line`, whole blocks with their `\n` to `lines`.
-    pub fn push_many<S, E>(
-        &mut self,
-        bytes: &[u8],
-        to: &mut S,
-        mut line: impl FnMut(&mut S, &[u8]) -> Result<(), E>,
-        lines: impl FnOnce(&mut S, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        if self.after_return || memchr::memchr(b'\r', bytes).is_some() {
-            return self.push(bytes, |one| line(to, one));
+        let whole = memchr::memrchr(b'\n', bytes).map_or(0, |last| last + 1);
+        let (mut lines, rest) = bytes.split_at(whole);
+        let mut count = 0;
+        if let Some(first) = memchr::memchr(b'\n', lines).filter(|_| !self.rest.is_empty()) {
+            self.rest.extend_from_slice(&lines[..=first]);
+            lines = &lines[first + 1..];
+            count += take(&self.rest)?;
+            self.rest.clear();
         }
-        let Some(last) = memchr::memrchr(b'\n', bytes) else {
-            self.rest.extend_from_slice(bytes);
-            return Ok(());
-        };
-        let mut whole = &bytes[..=last];
-        if let Some(first) = memchr::memchr(b'\n', whole).filter(|_| !self.rest.is_empty()) {
-            self.rest.extend_from_slice(&whole[..first]);
-            whole = &whole[first + 1..];
-            let mut begun = std::mem::take(&mut self.rest);
-            line(to, &begun)?;
-            begun.clear();
-            self.rest = begun;
+        if !lines.is_empty() {
+            count += take(lines)?;
         }
-        lines(to, whole)?;
-        self.rest.extend_from_slice(&bytes[last + 1..]);
-        Ok(())
+        self.rest.extend_from_slice(rest);
+        Ok(count)
     }
 
     /// Returns the number of bytes of the incomplete line.
@@ -165,11 +133,30 @@ impl LineCutter {
         self.rest.len()
     }
 
-    /// Passes the last line, if it has no end.
-    pub fn finish<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let line = std::mem::take(&mut self.rest);
-        if line.is_empty() { Ok(()) } else { take(&line) }
+    /// Passes on the last line, if it has no end, with one.
+    pub fn finish<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<u64, E>) -> Result<u64, E> {
+        if self.rest.is_empty() {
+            return Ok(0);
+        }
+        self.rest.push(b'\n');
+        let count = take(&self.rest)?;
+        self.rest.clear();
+        Ok(count)
     }
+}
+
+/// Returns the bytes with `\n` as the end of each line.
+fn with_line_feeds(bytes: &[u8]) -> Vec<u8> {
+    let (mut unified, mut begin) = (Vec::with_capacity(bytes.len()), 0);
+    for end in memchr::memchr_iter(b'\r', bytes) {
+        unified.extend_from_slice(&bytes[begin..end]);
+        if bytes.get(end + 1) != Some(&b'\n') {
+            unified.push(b'\n');
+        }
+        begin = end + 1;
+    }
+    unified.extend_from_slice(&bytes[begin..]);
+    unified
 }
 
 #[cfg(test)]
@@ -201,14 +188,19 @@ mod tests {
 
     fn cut(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
         let (mut cutter, mut lines) = (LineCutter::default(), Vec::new());
-        let mut take = |line: &[u8]| -> Result<(), Infallible> {
-            lines.push(line.to_vec());
-            Ok(())
+        let mut take = |block: &[u8]| -> Result<u64, Infallible> {
+            each_line(block, |line| {
+                lines.push(line.to_vec());
+                Ok(())
+            })
         };
+        let mut count = 0;
         for piece in pieces {
-            let Ok(()) = cutter.push(piece, &mut take);
+            let Ok(passed) = cutter.push(piece, &mut take);
+            count += passed;
         }
-        let Ok(()) = cutter.finish(&mut take);
+        let Ok(last) = cutter.finish(&mut take);
+        assert_eq!(count + last, lines.len() as u64);
         lines
     }
 
@@ -218,27 +210,6 @@ mod tests {
         assert_eq!(cut(&[b""]), [b""; 0]);
         assert_eq!(cut(&[b"\r\n"]), [b""]);
         assert_eq!(cut(&[b"a\r", b"", b"\nb"]), [b"a", b"b"]);
-    }
-
-    /// Returns the lines of input that is cut many lines at once.
-    fn cut_many(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
-        let (mut cutter, mut lines) = (LineCutter::default(), Vec::new());
-        for piece in pieces {
-            let line = |lines: &mut Vec<Vec<u8>>, line: &[u8]| -> Result<(), Infallible> {
-                lines.push(line.to_vec());
-                Ok(())
-            };
-            let Ok(()) = cutter.push_many(piece, &mut lines, line, |lines, block| {
-                let counted = each_line(block, |one| line(lines, one))?;
-                assert_eq!(counted, memchr::memchr_iter(b'\n', block).count() as u64);
-                Ok(())
-            });
-        }
-        let Ok(()) = cutter.finish(|line| -> Result<(), Infallible> {
-            lines.push(line.to_vec());
-            Ok(())
-        });
-        lines
     }
 
     fn texts() -> impl Strategy<Value = Vec<u8>> {
@@ -262,18 +233,6 @@ mod tests {
                 prop_assert_eq!(count, expected.len() as u64);
                 prop_assert_eq!(pairs, expected, "{:?}", rule);
             }
-        }
-
-        #[test]
-        fn lines_that_come_many_at_once_are_those_that_come_one_by_one(
-            bytes in proptest::collection::vec(prop_oneof![8 => Just(b'x'), 4 => Just(b'\n'), 1 => Just(b'\r')], 0..60),
-            cuts in proptest::collection::vec(0usize..60, 0..6),
-        ) {
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
-            cuts.extend([0, bytes.len()]);
-            cuts.sort_unstable();
-            let pieces: Vec<&[u8]> = cuts.windows(2).map(|two| &bytes[two[0]..two[1]]).collect();
-            prop_assert_eq!(cut_many(&pieces), cut(&[&bytes]));
         }
 
         #[test]

@@ -21,45 +21,8 @@ pub enum PartRule {
 /// Returns the hash of these bytes after others whose hash is `before`: `h = 31 h + b` for each signed
 /// byte, in 32 bits.
 #[must_use]
-#[inline]
 pub(super) fn hash_bytes(before: i32, bytes: &[u8]) -> i32 {
-    let (groups, rest) = bytes.as_chunks::<8>();
-    let hash = groups.iter().fold(before.cast_unsigned(), |hash, group| {
-        hash.wrapping_mul(POWER_EIGHT).wrapping_add(hash_of_group(*group))
-    });
-    hash_one_by_one(hash.cast_signed(), rest)
-}
-
-fn hash_one_by_one(before: i32, bytes: &[u8]) -> i32 {
     bytes.iter().fold(before, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed())))
-}
-
-/// 31 to the power of 8, in 32 bits.
-const POWER_EIGHT: u32 = 31_u32.wrapping_pow(8);
-
-/// Contribution of a group of 128s to a hash. Signed bytes start at -128, and are computed as unsigned
-/// from 0.
-const OFFSET: u32 = {
-    let (mut sum, mut byte) = (0_u32, 0);
-    while byte < 8 {
-        sum = sum.wrapping_mul(31).wrapping_add(128);
-        byte += 1;
-    }
-    sum
-};
-
-/// Returns the contribution of eight bytes to a hash: pairs of bytes, then pairs of these, all at once in
-/// the lanes of a number. Computed one by one, each byte would wait for the previous product.
-#[inline]
-fn hash_of_group(group: [u8; 8]) -> u32 {
-    const BYTES: u64 = 0x00ff_00ff_00ff_00ff;
-    const PAIRS: u64 = 0x0000_ffff_0000_ffff;
-    let bytes = u64::from_le_bytes(group) ^ 0x8080_8080_8080_8080;
-    // At most 255 * 32 in 16 bits, then 8160 * 962 in 32.
-    let pairs = (bytes & BYTES) * 31 + (bytes >> 8 & BYTES);
-    let fours = (pairs & PAIRS) * (31 * 31) + (pairs >> 16 & PAIRS);
-    let (first, second) = (fours as u32, (fours >> 32) as u32);
-    first.wrapping_mul(31 * 31 * 31 * 31).wrapping_add(second).wrapping_sub(OFFSET)
 }
 
 /// Computes `String.hashCode` of Java on the UTF-16 units of a text, bytes that are not UTF-8 replaced.
@@ -91,17 +54,14 @@ impl PartRule {
 /// Conversion of pairs of the job to pairs of the engine and back.
 pub(super) struct KeyCoding {
     pub partition: PartRule,
-    order: Option<KeySpecs>,
+    /// Order of keys; equal ones may have different bytes. `None` for the order of their bytes.
+    pub order: Option<KeySpecs>,
 }
 
 /// Bytes of a partition's number before a key, and of a key's length before a value.
 const NUMBER_BYTES: usize = 4;
 
 impl KeyCoding {
-    pub fn new(partition: PartRule, order: Option<KeySpecs>) -> Self {
-        Self { partition, order }
-    }
-
     /// Emits a pair of the job. `scratch` is reused for its memory.
     pub fn emit(
         &self,
@@ -153,11 +113,6 @@ impl KeyCoding {
             .and_then(|(length, rest)| rest.split_at_checked(u32::from_be_bytes(*length) as usize));
         pair.ok_or_else(|| TaskError::new("a pair of the map output has no key in its value"))
     }
-
-    /// True if equal keys may have different bytes.
-    pub fn compares(&self) -> bool {
-        self.order.is_some()
-    }
 }
 
 /// Buffers of a pair of the engine.
@@ -175,7 +130,7 @@ impl Partitioner for KeyPartitioner {
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
         match key.first_chunk::<NUMBER_BYTES>() {
-            Some(number) if self.0.compares() => u32::from_be_bytes(*number),
+            Some(number) if self.0.order.is_some() => u32::from_be_bytes(*number),
             _ => self.0.partition.of(key, partitions),
         }
     }

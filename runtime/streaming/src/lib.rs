@@ -138,7 +138,7 @@ impl Job for StreamingJob {
             let plan = JobPlan::map_only(input, move || StreamMapOnly::new(job.clone()));
             return Ok(bundle.into_iter().fold(plan, JobPlan::side));
         }
-        let coding = Arc::new(KeyCoding::new(self.partition.clone(), self.order.clone()));
+        let coding = Arc::new(KeyCoding { partition: self.partition.clone(), order: self.order.clone() });
         let (of_map, of_reduce) = (coding.clone(), coding.clone());
         let for_reduce = job.clone();
         let plan = JobPlan::map(input, move || StreamMapper::new(job.clone(), of_map.clone()))

@@ -162,11 +162,6 @@ pub(super) struct EmitPairs<'a> {
 }
 
 impl LineSink for EmitPairs<'_> {
-    fn line(&mut self, line: &[u8]) -> TaskResult {
-        let (key, value) = self.job.map_output.split(line);
-        self.pair(key, value)
-    }
-
     fn lines(&mut self, block: &[u8]) -> TaskResult<u64> {
         let job = self.job;
         job.map_output.split_lines(block, |key, value| self.pair(key, value))
@@ -250,11 +245,6 @@ pub(super) struct WritePairs<'a> {
 }
 
 impl LineSink for WritePairs<'_> {
-    fn line(&mut self, line: &[u8]) -> TaskResult {
-        let (key, value) = self.rule.split(line);
-        self.part.write(key, value, self.out)
-    }
-
     fn lines(&mut self, block: &[u8]) -> TaskResult<u64> {
         self.part.write_lines(self.rule, block, self.out)
     }

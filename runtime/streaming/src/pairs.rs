@@ -94,18 +94,7 @@ impl OutputCutter {
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult<u64> {
         let mut count = 0;
         match self {
-            Self::Lines(cutter) => cutter.push_many(
-                bytes,
-                &mut (sink, &mut count),
-                |(sink, count), line| {
-                    **count += 1;
-                    sink.line(line)
-                },
-                |(sink, count), lines| {
-                    **count += sink.lines(lines)?;
-                    Ok(())
-                },
-            )?,
+            Self::Lines(cutter) => count = cutter.push(bytes, |lines| sink.lines(lines))?,
             Self::Pairs(rest) => {
                 let mut take = |key: &[u8], value: &[u8]| {
                     count += 1;
@@ -140,7 +129,7 @@ impl OutputCutter {
     /// The last pair is incomplete.
     pub fn finish(&mut self, sink: &mut dyn LineSink) -> TaskResult {
         match self {
-            Self::Lines(lines) => lines.finish(|line| sink.line(line)),
+            Self::Lines(cutter) => cutter.finish(|line| sink.lines(line)).map(drop),
             Self::Pairs(rest) if !rest.is_empty() => {
                 let length = rest.len();
                 Err(TaskError::new(format!(
@@ -181,10 +170,6 @@ mod tests {
     struct Kept(Vec<Pair>);
 
     impl LineSink for Kept {
-        fn line(&mut self, _: &[u8]) -> TaskResult {
-            Err(TaskError::new("a line"))
-        }
-
         fn lines(&mut self, _: &[u8]) -> TaskResult<u64> {
             Err(TaskError::new("lines"))
         }

@@ -46,23 +46,17 @@ pub(super) struct Ready {
     pub ended: bool,
 }
 
-impl Ready {
-    /// True if any event is pending.
-    pub fn any(self) -> bool {
-        self.input || self.output || self.talk || self.ended
-    }
-}
-
 /// Non-blocking ends of a command's pipes, and its exit.
 pub(super) struct CommandPipes {
-    /// `None` once it is closed on either side, as for the others.
-    input: Option<OwnedFd>,
+    /// Input of the command; `None` once it is closed on either side, as for the others.
+    pub input: Option<OwnedFd>,
     output: Option<OwnedFd>,
     talk: Option<OwnedFd>,
     process: Pid,
     /// Readable once the process has exited; `None` if the kernel does not support it.
     end: Option<OwnedFd>,
-    exited: bool,
+    /// True if it has exited. It is not reaped yet, so its process id is not reused.
+    pub exited: bool,
 }
 
 impl CommandPipes {
@@ -89,23 +83,9 @@ impl CommandPipes {
         Ok(Self { input, output, talk, process, end, exited: false })
     }
 
-    pub fn input_is_open(&self) -> bool {
-        self.input.is_some()
-    }
-
-    /// Closes the command's input.
-    pub fn close_input(&mut self) {
-        self.input = None;
-    }
-
     /// True if more of its output or standard error may follow.
     pub fn may_tell_more(&self) -> bool {
         self.output.is_some() || self.talk.is_some()
-    }
-
-    /// True if it has exited. It is not reaped yet, so its process id is not reused.
-    pub fn has_exited(&self) -> bool {
-        self.exited
     }
 
     /// Writes as many bytes to the command as it takes now.

@@ -9,10 +9,10 @@
 //! ([`reported`](super::reported)).
 
 use super::bundle::UnpackedBundle;
-use super::environment::{AttemptFacts, attempt_name, environment, split_name};
+use super::environment::{attempt_name, environment, split_name};
 use super::folder::TaskFolder;
 use super::pairs::{OutputCutter, length_of};
-use super::pipes::{CommandPipes, Moved};
+use super::pipes::{CommandPipes, Moved, Ready};
 use super::program::{cannot_run, look_up, without_interpreter};
 use super::reported::Talk;
 use super::sink::LineSink;
@@ -58,8 +58,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Common context of an attempt's commands.
 #[derive(Clone)]
 pub(super) struct AttemptPlace {
-    attempt: AttemptId,
-    stretch: Option<InputRange>,
+    pub attempt: AttemptId,
+    pub stretch: Option<InputRange>,
     folder: PathBuf,
     life: SignOfLife,
     files: Vec<ShippedFile>,
@@ -87,7 +87,7 @@ impl AttemptPlace {
             }
             None => None,
         };
-        files.extend(bundle.iter().flat_map(|bundle| bundle.files().iter().cloned()));
+        files.extend(bundle.iter().flat_map(|bundle| bundle.files.iter().cloned()));
         Ok(Self {
             attempt: task.attempt(),
             stretch: task.stretch().cloned(),
@@ -156,12 +156,7 @@ impl TaskCommand {
                 _ => TaskError::worker(said),
             }
         })?;
-        let facts = AttemptFacts {
-            attempt: place.attempt,
-            stretch: place.stretch.as_ref(),
-            directory: folder.path(),
-        };
-        let environment = environment(job, &facts);
+        let environment = environment(job, place, folder.path());
         let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
         let started = look_up(program, folder.path(), &path)
             .and_then(|file| {
@@ -296,14 +291,14 @@ impl TaskCommand {
     /// meanwhile.
     fn send(&mut self, mut bytes: &[u8], sink: &mut dyn LineSink) -> TaskResult {
         self.moved.0 += bytes.len() as u64;
-        while !bytes.is_empty() && self.pipes.input_is_open() && !self.cancelled {
+        while !bytes.is_empty() && self.pipes.input.is_some() && !self.cancelled {
             match self.pipes.write(bytes) {
                 Moved::Bytes(count) => {
                     bytes = &bytes[count..];
                     self.is_seen();
                 }
                 // A process that it left behind holds its input, and will not read it either.
-                Moved::None if self.is_drained() => self.pipes.close_input(),
+                Moved::None if self.is_drained() => self.pipes.input = None,
                 Moved::None => self.wait(true, sink)?,
                 Moved::Closed => {}
             }
@@ -332,8 +327,8 @@ impl TaskCommand {
 
     /// Waits until the command has exited and its pipes are closed.
     fn await_end(&mut self, sink: &mut dyn LineSink) -> TaskResult {
-        self.pipes.close_input();
-        while !self.cancelled && (self.pipes.may_tell_more() || !self.pipes.has_exited()) {
+        self.pipes.input = None;
+        while !self.cancelled && (self.pipes.may_tell_more() || !self.pipes.exited) {
             self.wait(false, sink)?;
             if self.is_drained() {
                 // A process that it left behind holds its pipes. Processes outside of its group are not
@@ -353,7 +348,7 @@ impl TaskCommand {
     /// Waits for the command and handles its output, or checks if the attempt is cancelled.
     fn wait(&mut self, writes: bool, sink: &mut dyn LineSink) -> TaskResult {
         let ready = self.pipes.wait(writes, LOOK_PAUSE)?;
-        if !ready.any() {
+        if ready == Ready::default() {
             return self.look(sink);
         }
         if ready.output {
@@ -422,7 +417,7 @@ impl TaskCommand {
             self.seen = self.looked;
         }
         let Some(limit) = self.job.timeout_ms.map(Duration::from_millis) else { return Ok(()) };
-        if self.pipes.has_exited() || self.seen.elapsed() < limit {
+        if self.pipes.exited || self.seen.elapsed() < limit {
             return Ok(());
         }
         let attempt = attempt_name(self.job.stamp, self.attempt);

@@ -1,7 +1,7 @@
 //! Standard error of commands: lines for the framework, which are counted, and lines for users, which are
 //! kept.
 
-use super::fields::LineCutter;
+use super::fields::{LineCutter, each_line};
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::io::{self, Write as _};
@@ -44,7 +44,7 @@ pub(super) struct Talk {
 impl Talk {
     /// Handles bytes of standard error.
     pub fn take(&mut self, bytes: &[u8]) {
-        let Ok(()) = self.cutter.push(bytes, |line| self.reported.take(line));
+        let Ok(_) = self.cutter.push(bytes, |lines| each_line(lines, |line| self.reported.take(line)));
         if LINE_BYTES_MAX < self.cutter.held() {
             self.end_line();
         }
@@ -52,7 +52,7 @@ impl Talk {
 
     /// Ends the last line, if it has no end.
     pub fn end_line(&mut self) {
-        let Ok(()) = self.cutter.finish(|line| self.reported.take(line));
+        let Ok(_) = self.cutter.finish(|lines| each_line(lines, |line| self.reported.take(line)));
     }
 }
 

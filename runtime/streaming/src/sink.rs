@@ -4,8 +4,6 @@ use gristmill_worker::prelude::*;
 
 /// Sink of the output of a command.
 pub(super) trait LineSink {
-    /// Handles one line, without its end.
-    fn line(&mut self, line: &[u8]) -> TaskResult;
     /// Handles complete lines, each with its `\n`, without any `\r`. Returns the number of lines.
     fn lines(&mut self, block: &[u8]) -> TaskResult<u64>;
     /// Handles a pair, if the command does not write lines.

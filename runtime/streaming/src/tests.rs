@@ -26,16 +26,6 @@ fn worker_that_can_start_no_process_is_to_blame_and_not_the_command() {
     );
 }
 
-proptest! {
-    #[test]
-    fn hash_by_groups_is_that_of_byte_after_byte(
-        before in any::<i32>(), bytes in proptest::collection::vec(any::<u8>(), 0..40),
-    ) {
-        let plain = |hash: i32, byte: &u8| hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed()));
-        prop_assert_eq!(hash_bytes(before, &bytes), bytes.iter().fold(before, plain));
-    }
-}
-
 fn fields(options: &str) -> PartRule {
     PartRule::Fields(KeySpecs::parse(options, ".").unwrap())
 }
@@ -112,7 +102,7 @@ proptest! {
         key in proptest::collection::vec(any::<u8>(), 0..20), value in proptest::collection::vec(any::<u8>(), 0..20),
     ) {
         for order in [None, Some(KeySpecs::parse("-k2n", "\t").unwrap())] {
-            let coding = KeyCoding::new(PartRule::Hash, order);
+            let coding = KeyCoding { partition: PartRule::Hash, order };
             let mut scratch = keys::PairScratch::default();
             coding.encode((&key, &value), 7, &mut scratch).unwrap();
             prop_assert_eq!(coding.decode(&scratch.key, &scratch.value).unwrap(), (&key[..], &value[..]));

@@ -43,8 +43,7 @@ fn job_is_ended_by_its_number() {
         call(&sandbox, "mapred", &["job", "-kill", name]).finish().expect_code(code).stdout_text()
     };
     assert_eq!(kill(&job, 0), format!("Killed job {job}\n"));
-    let finished = running.finish().expect_code(1);
-    finished.expect_words(&["failed with state KILLED due to: ", "Streaming Command Failed!"]);
+    running.finish().expect_code(6).expect_words(&["Streaming Command Failed!"]);
     assert!(!sandbox.path("hdfs/user/me/out").exists());
     assert_eq!(kill(&job, 255), format!("Could not kill job {job}, as it has already ended\n"));
     assert_eq!(kill("job_1_0001", 255), "Could not find job job_1_0001\n");
@@ -60,7 +59,7 @@ fn application_is_ended_as_its_job_is() {
     let application = format!("application_{number}");
     let killed = call(&sandbox, "yarn", &["application", "-kill", &application]).finish().expect_code(0);
     assert_eq!(killed.stdout_text(), format!("Killed application {application}\n"));
-    running.finish().expect_code(1);
+    running.finish().expect_code(6);
     sandbox.assert_nothing_left();
 }
 

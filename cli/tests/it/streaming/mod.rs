@@ -140,20 +140,6 @@ fn reducer_without_input_runs_and_what_it_writes_is_thrown_away() {
 }
 
 #[test]
-fn launched_tasks_are_counted_by_attempts_when_some_fail() {
-    let sandbox = Sandbox::new();
-    sandbox.write("in", "a\n");
-    // The first attempt of each creates the directory and fails, and all others find it and continue: of two
-    // maps and a reduce.
-    let once = |name: &str| {
-        format!("sh -c 'mkdir {} 2> {} && exit 3; cat'", sandbox.text(name), sandbox.text("said"))
-    };
-    let words = ["-mapper", &once("map"), "-reducer", &once("reduce"), "-numReduceTasks", "1"];
-    let said = stream(&sandbox, &words).expect_code(0);
-    said.expect_words(&["\t\tLaunched map tasks=3\n", "\t\tLaunched reduce tasks=2\n"]);
-}
-
-#[test]
 fn parts_are_compressed_if_asked() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "b\na\n");
