@@ -22,9 +22,9 @@ struct Page {
     about: Vec<String>,
     sections: Named<SectionWords>,
     #[serde(default)]
-    charts: Named<ChartWords>,
+    charts: Named<BlockWords>,
     #[serde(default)]
-    tables: Named<TableWords>,
+    tables: Named<BlockWords>,
     claims: Named<ClaimWords>,
     #[serde(default)]
     notes: Named<String>,
@@ -42,25 +42,20 @@ struct SectionWords {
     text: Vec<String>,
 }
 
+/// Words of a chart or a table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ChartWords {
+struct BlockWords {
     /// Id of the block. It defaults to the key, and differs if several words have the same id.
     id: Option<String>,
     caption: String,
     #[serde(default)]
     kind: ChartKind,
     /// Labels of the axes. That of a logarithmic axis starts with `log: `.
+    #[serde(default)]
     x: String,
+    #[serde(default)]
     y: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TableWords {
-    /// Id of the block. It defaults to the key, and differs if several words have the same id.
-    id: Option<String>,
-    caption: String,
     /// Names, with the unit in brackets at the end if there is one.
     #[serde(default)]
     columns: Vec<String>,

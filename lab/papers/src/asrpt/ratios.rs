@@ -1,7 +1,7 @@
 //! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and the claims about ratios.
 
 use super::WORDS;
-use super::runs::{PROVED, Runs, SCHEDULERS, STEP, STEPS, Scenario};
+use super::runs::{PROVED, Runs, SCENARIOS, SCHEDULERS, STEP, STEPS};
 use crate::prelude::*;
 use crate::workload::asrpt::{SETTINGS, SLOTS};
 
@@ -10,7 +10,7 @@ const UNIFORM_SMALL: usize = 3;
 
 /// Returns every pair of setting and scenario.
 fn cases() -> impl Iterator<Item = (usize, usize)> {
-    (0..SETTINGS.len()).flat_map(|setting| (0..Scenario::ALL.len()).map(move |scenario| (setting, scenario)))
+    (0..SETTINGS.len()).flat_map(|setting| (0..SCENARIOS.len()).map(move |scenario| (setting, scenario)))
 }
 
 /// The efficiency ratios, one figure for each setting.
@@ -21,12 +21,12 @@ pub(super) fn figures_5_to_8(runs: &Runs) -> Vec<Section> {
 fn ratios_in(runs: &Runs, setting: usize) -> Section {
     let (number, title) = (5 + setting, SETTINGS[setting].title);
     let ratio = |scenario, scheduler| runs.mean([setting, scenario, scheduler], |kept| kept.ratio);
-    let scenarios = 0..Scenario::ALL.len();
+    let scenarios = 0..SCENARIOS.len();
     let series = SCHEDULERS.iter().enumerate().map(|(scheduler, named)| {
         let bar = |scenario| Some((scenario as f64, ratio(scenario, scheduler)?));
         Series::means(named.title, scenarios.clone().filter_map(bar))
     });
-    let names = Scenario::ALL.map(Scenario::name);
+    let names = SCENARIOS.map(|(name, _)| name);
     let chart = WORDS.chart_by_name("figures-5-to-8", holes![number, title], names, series.collect());
     WORDS.section("figures-5-to-8", holes![number, title, seeds = runs.seeds_in_words()], vec![chart])
 }
@@ -45,7 +45,7 @@ fn convergence(runs: &Runs, (scenario, name): (usize, &str)) -> Block {
         let points = (0..STEPS).filter_map(|step| Some((slots(step), ratio(step)?.mean)));
         Series::new(SCHEDULERS[scheduler].title, points.collect())
     });
-    let scenario = Scenario::ALL[scenario].name();
+    let scenario = SCENARIOS[scenario].0;
     WORDS.chart("figure-9-{name}", holes![name, scenario], series.collect())
 }
 
@@ -109,7 +109,7 @@ fn above_in_all_cases(runs: &Runs, pairs: [(usize, usize, usize); 3]) -> (Verdic
         pairs.into_iter().filter_map(move |(above, below, named)| {
             let ratios = |scheduler| runs.numbers([setting, scenario, scheduler], |kept| kept.ratio);
             let (above, below) = (ratios(above), ratios(below));
-            let (name, cut) = (SETTINGS[setting].name, Scenario::ALL[scenario].name());
+            let (name, cut) = (SETTINGS[setting].name, SCENARIOS[scenario].0);
             let what = format!("{} in {name}, {cut}", SCHEDULERS[named].title);
             (!above.is_empty() && !below.is_empty()).then(|| (what, paired(&above, &below)))
         })

@@ -21,36 +21,17 @@ pub(super) const FLOW_MAX: usize = 100;
 /// Largest proved ratio of the total flow of ASRPT and DSRPT to the bound (Theorem 4 and its corollaries).
 pub(super) const PROVED: f64 = 3.0;
 
-/// Execution model of reduces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Scenario {
-    Preemptive,
-    NonPreemptive(Cut),
-}
+/// Names of the scenarios in the order in which figures show them, and cuts of the reduces, on which
+/// preemptive runs do not depend.
+pub(super) const SCENARIOS: [(&str, Cut); 4] = [
+    ("preemptive", Cut::Even),
+    ("non-preemptive, even", Cut::Even),
+    ("non-preemptive, random", Cut::Random),
+    ("non-preemptive, ten", Cut::Ten),
+];
 
-impl Scenario {
-    /// All scenarios, in the order in which figures show them. Preemptive runs do not depend on the cut.
-    pub(super) const ALL: [Scenario; 4] = [
-        Scenario::Preemptive,
-        Scenario::NonPreemptive(Cut::Even),
-        Scenario::NonPreemptive(Cut::Random),
-        Scenario::NonPreemptive(Cut::Ten),
-    ];
-
-    pub(super) fn name(self) -> String {
-        match self {
-            Scenario::Preemptive => "preemptive".to_owned(),
-            Scenario::NonPreemptive(cut) => format!("non-preemptive, {}", cut.name()),
-        }
-    }
-
-    fn cut(self) -> Cut {
-        match self {
-            Scenario::Preemptive => Cut::Even,
-            Scenario::NonPreemptive(cut) => cut,
-        }
-    }
-}
+/// Index of the scenario in which reduces can be interrupted.
+pub(super) const PREEMPTIVE: usize = 0;
 
 /// Policy and its name in the figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,8 +50,8 @@ pub(super) const SCHEDULERS: [Scheduler; 5] = [
 ];
 
 impl Scheduler {
-    pub(super) fn runs_in(self, scenario: Scenario) -> bool {
-        self.policy != "dsrpt" || scenario == Scenario::Preemptive
+    pub(super) fn runs_in(self, scenario: usize) -> bool {
+        self.policy != "dsrpt" || scenario == PREEMPTIVE
     }
 }
 
@@ -104,7 +85,7 @@ impl Runs {
             (context.progress)(&format!("ASRPT: {}, seed {seed}", SETTINGS[setting].name));
             run_seed(setting, seed).with_context(|| format!("{}, seed {seed}", SETTINGS[setting].name))
         })?;
-        let empty = vec![vec![Vec::new(); SCHEDULERS.len()]; Scenario::ALL.len()];
+        let empty = vec![vec![Vec::new(); SCHEDULERS.len()]; SCENARIOS.len()];
         let mut settings = vec![empty; SETTINGS.len()];
         for (setting, runs) in settings.iter_mut().zip(runs) {
             for (scenario, scheduler, kept) in runs.into_iter().flatten() {
@@ -118,11 +99,11 @@ impl Runs {
     #[cfg(test)]
     pub(super) fn made_up(seeds: usize, kept: impl Fn(usize, usize, usize) -> Kept) -> Self {
         let by_scheduler = |scenario: usize, scheduler: usize| {
-            let runs = SCHEDULERS[scheduler].runs_in(Scenario::ALL[scenario]);
+            let runs = SCHEDULERS[scheduler].runs_in(scenario);
             (0..if runs { seeds } else { 0 }).map(|seed| kept(scenario, scheduler, seed)).collect()
         };
         let by_scenario = |scenario| (0..SCHEDULERS.len()).map(|one| by_scheduler(scenario, one)).collect();
-        let of_setting = || (0..Scenario::ALL.len()).map(by_scenario).collect();
+        let of_setting = || (0..SCENARIOS.len()).map(by_scenario).collect();
         Runs { seeds: seeds as u64, seed: 1, settings: SETTINGS.iter().map(|_| of_setting()).collect() }
     }
 
@@ -151,19 +132,18 @@ impl Runs {
     }
 }
 
-/// Runs all scenarios and schedulers on the jobs of one seed. Returns indices in `Scenario::ALL` and
+/// Runs all scenarios and schedulers on the jobs of one seed. Returns indices in `SCENARIOS` and
 /// `SCHEDULERS`, and the run.
 fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept)>> {
     let mut kept = Vec::new();
-    for (place, scenario) in Scenario::ALL.into_iter().enumerate() {
-        let jobs: Vec<Job> = Arrivals::of(SETTINGS[setting], scenario.cut()).jobs(seed).collect();
+    for (place, (_, cut)) in SCENARIOS.into_iter().enumerate() {
+        let jobs: Vec<Job> = Arrivals::of(SETTINGS[setting], cut).jobs(seed).collect();
         anyhow::ensure!(!jobs.is_empty(), "no job arrived");
         // The bound does not depend on the cut.
         let bound = lower_bound::completions(MACHINES, &jobs)?;
         for (index, scheduler) in SCHEDULERS.into_iter().enumerate() {
-            if scheduler.runs_in(scenario) {
-                let completions =
-                    completions(scheduler.policy, MACHINES, scenario == Scenario::Preemptive, &jobs)?;
+            if scheduler.runs_in(place) {
+                let completions = completions(scheduler.policy, MACHINES, place == PREEMPTIVE, &jobs)?;
                 kept.push((place, index, keep(&jobs, &completions, &bound)));
             }
         }

@@ -1,14 +1,14 @@
 //! Distributions of flow times (figures 10 to 13), and the claims about their tails.
 
 use super::WORDS;
-use super::runs::{FLOW_MAX, Kept, Runs, SCHEDULERS, Scenario};
+use super::runs::{FLOW_MAX, Kept, Runs, SCENARIOS, SCHEDULERS};
 use crate::prelude::*;
 use crate::workload::asrpt::SETTINGS;
 
 /// Flow time beyond which the tails are compared, in slots.
 const TAIL: usize = 20;
 
-/// Scenarios whose distributions are drawn: indices in [`Scenario::ALL`], and their names in files.
+/// Scenarios whose distributions are drawn: indices in [`SCENARIOS`], and their names in files.
 const DRAWN: [(usize, &str); 2] = [(0, "preemptive"), (1, "non-preemptive")];
 
 /// Returns the fraction of the jobs of all seeds whose flow time is at most this.
@@ -32,7 +32,7 @@ fn distributions_in(runs: &Runs, setting: usize) -> Section {
             let part = |flow| (flow as f64, fraction(runs, setting, scenario, scheduler, flow));
             Series::new(SCHEDULERS[scheduler].title, (0..=FLOW_MAX).map(part).collect())
         };
-        let holes = holes![number, name, title, scenario = Scenario::ALL[scenario].name()];
+        let holes = holes![number, name, title, scenario = SCENARIOS[scenario].0];
         WORDS.chart("figures-10-to-13", holes, (0..4).map(distribution).collect())
     });
     let holes = holes![number, title, seeds = runs.seeds_in_words(), most = FLOW_MAX];
@@ -56,7 +56,7 @@ fn tails_of(runs: &Runs, setting: usize, scenario: usize) -> Tails {
         [0, 1, 2, 3].map(|scheduler| runs.numbers([setting, scenario, scheduler], within))
     };
     Tails {
-        name: format!("{}, {}", SETTINGS[setting].name, Scenario::ALL[scenario].name()),
+        name: format!("{}, {}", SETTINGS[setting].name, SCENARIOS[scenario].0),
         longer: part(TAIL).map(|within| within.into_iter().map(|within| 1.0 - within).collect()),
         soon: part(5),
     }

@@ -63,13 +63,6 @@ impl Approaching {
         let (jobs, ratio) = self.points.last().copied().unwrap_or_default();
         format!("{}: {ratio:.4} at {jobs} jobs, limit {:.4}", self.name, self.limit)
     }
-
-    fn series(self) -> [Series; 2] {
-        let ends = [self.points.first(), self.points.last()].into_iter().flatten();
-        let limit = ends.map(|&(jobs, _)| (jobs, self.limit)).collect();
-        let limit = Series::new(format!("{}, limit", self.name), limit).as_reference();
-        [limit, Series::new(self.name, self.points)]
-    }
 }
 
 /// Statements after Corollaries 4 and 6.
@@ -82,12 +75,8 @@ pub(super) fn approached(key: &str, curves: &[Approaching]) -> Claim {
     WORDS.claim(key, by_case(seen), holes![ends = ends.join("; "), near = 100.0 * NEAR])
 }
 
-/// Section with the chart of an example, and the claim.
-fn section(key: &str, statement: &str, curves: Vec<Approaching>) -> Section {
-    let claim = approached(statement, &curves);
-    let series = curves.into_iter().flat_map(Approaching::series).collect();
-    let chart = WORDS.chart(key, holes![], series);
-    WORDS.section(key, holes![], vec![chart, Block::Claims(vec![claim])])
+fn section(key: &str, statement: &str, curves: &[Approaching]) -> Section {
+    WORDS.section(key, holes![], vec![Block::Claims(vec![approached(statement, curves)])])
 }
 
 fn counts(context: &Context<'_>) -> &'static [usize] {
@@ -101,7 +90,7 @@ pub(super) fn corollary_4(context: &Context<'_>) -> anyhow::Result<Section> {
         let example = |jobs| example_4(jobs, alpha, EPSILON);
         Approaching::run(format!("a = {alpha}"), limit, counts(context), example)
     };
-    Ok(section("corollary-4", STATEMENTS[0], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?]))
+    Ok(section("corollary-4", STATEMENTS[0], &[curve(1.5)?, curve(2.0)?, curve(4.0)?]))
 }
 
 pub(super) fn corollary_6(context: &Context<'_>) -> anyhow::Result<Section> {
@@ -109,5 +98,5 @@ pub(super) fn corollary_6(context: &Context<'_>) -> anyhow::Result<Section> {
         let limit = 1.0 + 1.0 / beta;
         Approaching::run(format!("b = {beta}"), limit, counts(context), |jobs| example_6(jobs, beta))
     };
-    Ok(section("corollary-6", STATEMENTS[1], vec![curve(1.5)?, curve(2.0)?, curve(4.0)?]))
+    Ok(section("corollary-6", STATEMENTS[1], &[curve(1.5)?, curve(2.0)?, curve(4.0)?]))
 }

@@ -8,7 +8,6 @@ use gristmill_lab::compare::{Comparison, Contender, Workload, report};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
 use gristmill_runtime::deciders::DeciderNames;
-use gristmill_runtime::generate;
 use gristmill_scheduler::metrics::Metric;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::protocol::Slots;
@@ -74,11 +73,6 @@ pub(super) fn workload(
 ) -> Workload {
     let name = name.to_owned();
     Workload { name, seed, arrivals, order: Order::Listed, redraw: true, kinds, data }
-}
-
-/// Returns inputs of this kind.
-pub(super) fn data_set(name: &str, kind: generate::Kind, bytes: u64, seed: u64) -> DataSet {
-    DataSet { name: name.to_owned(), kind, bytes, seed }
 }
 
 fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {

@@ -52,11 +52,10 @@ pub(super) fn rates_recovered((rate, error): (f64, f64)) -> Claim {
     WORDS.claim("rates-recovered", recovered, holes![rate = 100.0 * rate, error])
 }
 
-/// Times of one job, and the fit to them.
+/// Number of times of one job, and the fit to them.
 struct Measured {
     name: &'static str,
-    /// Times in milliseconds.
-    times: Vec<f64>,
+    count: usize,
     fit: Fit,
 }
 
@@ -68,12 +67,12 @@ impl Measured {
         // The `1 + x` of the distribution has a unit: milliseconds, the scale of these times.
         let times =
             words.map(|word| Ok(word.parse::<f64>()? / 1000.0)).collect::<anyhow::Result<Vec<f64>>>()?;
-        Ok(Self { name, fit: fit(&times)?, times })
+        Ok(Self { name, count: times.len(), fit: fit(&times)? })
     }
 
     fn row(&self) -> Vec<Cell> {
         let Fit { dtd, mean_squared_error, .. } = &self.fit;
-        let numbers = [self.times.len() as f64, dtd.offset, dtd.a, dtd.b, *mean_squared_error];
+        let numbers = [self.count as f64, dtd.offset, dtd.a, dtd.b, *mean_squared_error];
         [Cell::text(self.name)].into_iter().chain(numbers.map(Cell::number)).collect()
     }
 }
@@ -83,26 +82,11 @@ pub(super) fn measured() -> anyhow::Result<Section> {
     let all = MEASURED.lines().map(Measured::read).collect::<anyhow::Result<Vec<_>>>()?;
     let table = WORDS.table("measured", holes![], all.iter().map(Measured::row).collect());
     let worst = all.iter().map(|job| job.fit.mean_squared_error).fold(0.0, f64::max);
-    let claim = Block::Claims(vec![small_errors(worst)]);
-    let charts = all.into_iter().map(|job| chart(job.name, job.times, &job.fit));
-    Ok(WORDS.section(
-        "table-3-1-measured",
-        holes![],
-        [table].into_iter().chain(charts).chain([claim]).collect(),
-    ))
+    let blocks = vec![table, Block::Claims(vec![small_errors(worst)])];
+    Ok(WORDS.section("table-3-1-measured", holes![], blocks))
 }
 
 /// Judges the largest error of all jobs.
 pub(super) fn small_errors(worst: f64) -> Claim {
     WORDS.claim("small-errors", worst <= ERROR_MAX, holes![worst = 100.0 * worst])
-}
-
-fn chart(name: &str, mut times: Vec<f64>, fit: &Fit) -> Block {
-    times.sort_by(f64::total_cmp);
-    let count = times.len() as f64;
-    let empirical = times.iter().enumerate().map(|(i, time)| (*time, (i + 1) as f64 / count)).collect();
-    let end = times[times.len() - 1];
-    let fitted = (0..=200).map(|i| end * f64::from(i) / 200.0).map(|t| (t, fit.dtd.cdf(t))).collect();
-    let series = vec![Series::new("measured", empirical), Series::new("fitted", fitted)];
-    WORDS.chart("measured-{name}", holes![name], series)
 }

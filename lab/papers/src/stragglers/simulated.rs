@@ -32,24 +32,17 @@ pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let seeds = context.seeds(context.scaled(4, 10, 20));
     let (mut blocks, mut spread) = (Vec::new(), Vec::new());
     for (figure, (name, split)) in ["6-2", "6-4", "6-6", "6-9"].into_iter().zip(SPLITS) {
-        let simulated = simulate_split(split, tasks, &seeds)?;
-        let holes = holes![figure, name, seeds = seeds.len()];
-        blocks.push(WORDS.chart("simulated", holes, simulated.curves.to_vec()));
-        spread.push(simulated.spread);
+        let (curves, of_split) = simulate_split(split, tasks, &seeds)?;
+        blocks.push(WORDS.chart("simulated", holes![figure, name, seeds = seeds.len()], curves.to_vec()));
+        spread.push(of_split);
     }
     blocks.push(Block::Claims(of_splits(&spread)));
     Ok(WORDS.section("figure-6-9", holes![count = COUNT, tasks], blocks))
 }
 
-/// Results of one split.
-struct Simulated {
-    /// Curves of slow workers, fast workers, and the largest.
-    curves: [Series; 3],
-    /// Largest ratio of the mean times of slow and fast workers over all rates, by seed.
-    spread: Vec<f64>,
-}
-
-fn simulate_split(split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<Simulated> {
+/// Returns the curves of slow workers, fast workers, and the largest, and the largest ratio of the mean times
+/// of slow and fast workers over all rates, by seed.
+fn simulate_split(split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<([Series; 3], Vec<f64>)> {
     let mut curves = ["slow workers", "fast workers", "largest"].map(|name| Series::new(name, Vec::new()));
     let mut spread = vec![1.0_f64; seeds.len()];
     let servers = halves(COUNT);
@@ -65,7 +58,7 @@ fn simulate_split(split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<Si
             *spread = spread.max(slow.max(*fast) / slow.min(*fast));
         }
     }
-    Ok(Simulated { curves, spread })
+    Ok((curves, spread))
 }
 
 /// Runs Lindley's recursion at every worker.

@@ -1,13 +1,11 @@
 //! Figure 4: sort, grep, sort, with first in first out at the maps and a shared shuffle.
 
 use super::super::RealContext;
-use super::super::common::{
-    blocks, cluster, data_set, policies, section as section_of, workload as workload_of,
-};
+use super::super::common::{blocks, cluster, policies, section as section_of, workload as workload_of};
 use super::WORDS;
 use super::beside_models::{Beside, Measured, claims};
 use crate::prelude::*;
-use gristmill_lab::compare::workload::{Arrivals, Kind};
+use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
@@ -49,10 +47,10 @@ fn grep() -> Kind {
 
 /// Returns a workload whose sorts read this many bytes of records, and whose grep reads this many of text.
 fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64) -> Workload {
-    let data = |name: &str, kind, bytes| data_set(name, kind, bytes, context.first_seed);
+    let seed = context.first_seed;
+    let data = |name: &str, kind, bytes| DataSet { name: name.to_owned(), kind, bytes, seed };
     let data =
         vec![data("records", generate::Kind::Records, records), data("text", generate::Kind::Text, text)];
-    let seed = context.first_seed;
     Workload { redraw: false, ..workload_of("sort, grep, sort", seed, Arrivals::Batch, kinds, data) }
 }
 

@@ -6,7 +6,7 @@
 pub(super) mod sojourn;
 
 use super::RealContext;
-use super::common::{cluster, data_set, section as section_of, workload as workload_of};
+use super::common::{cluster, section as section_of, workload as workload_of};
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind};
@@ -118,7 +118,8 @@ fn kind(job: &str, arguments: &[&str]) -> Kind {
 /// Returns all applications; in a quick run one of each kind.
 fn all(context: &RealContext<'_>) -> Vec<Application> {
     let bytes = context.scaled(16, 32, 128) * MIB;
-    let data = |name: &str, kind| vec![data_set(name, kind, bytes, context.first_seed)];
+    let seed = context.first_seed;
+    let data = |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed }];
     let text = || data("text", generate::Kind::Text);
     let real = |name, title, kind, data| Application { name, title, kind, data, speeds: SPEEDS };
     let grep = Kind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
