@@ -22,8 +22,6 @@ pub enum Goal {
     MillisecondsMax(f64),
     /// Median above this, tasks per second.
     TasksPerSecondMin(f64),
-    /// No target.
-    None,
 }
 
 /// Measurement of small jobs.
@@ -71,24 +69,8 @@ pub const TASKS: Small = Small {
     quoted: "Ray 1,770, Spark 1,010, Dask 580 tasks/s (10,000 empty tasks)",
 };
 
-/// Very many tasks on a warm cluster.
-pub const MANY_TASKS: Small = Small {
-    name: "tasks-100000",
-    title: "100,000 empty maps and one reduce on a warm cluster, submitted to committed in the client",
-    goal: Goal::None,
-    quoted: "",
-};
-
-/// Many tasks from a cold start.
-pub const COLD_TASKS: Small = Small {
-    name: "cold-tasks-10000",
-    title: "10,000 empty maps and one reduce, process start to exit",
-    goal: Goal::None,
-    quoted: "",
-};
-
 /// All rows.
-pub const ALL: [Small; 6] = [COLD, WARM, WARM_CLIENTS, TASKS, MANY_TASKS, COLD_TASKS];
+pub const ALL: [Small; 4] = [COLD, WARM, WARM_CLIENTS, TASKS];
 
 /// Output of `warm-jobs`.
 #[derive(Deserialize)]
@@ -129,10 +111,6 @@ pub fn measure_all(bench: &mut Bench, options: LatencyOptions) -> anyhow::Result
     let many = warm("--clients 100 --jobs 20 --warm-up 2 --maps 1");
     warm_jobs(bench, &task(WARM_CLIENTS, "ours", &many, &[]))?;
     warm_jobs(bench, &task(TASKS, "ours", &warm("--jobs 5 --warm-up 1 --maps 10000"), &[]))?;
-    warm_jobs(bench, &task(MANY_TASKS, "ours", &warm("--jobs 2 --warm-up 1 --maps 100000"), &[]))?;
-    let cold = "$GRISTMILL run synthetic --maps 10000 --map-time 0ms --reduce-time 0ms --reduces 1 --workers 1 \
-                --slots 2 --no-sync --output $OUT";
-    repeat(bench, &task(COLD_TASKS, "ours", cold, &[]), 1, 5)?;
     bench.places.clean_made()?;
     bench.places.clean()
 }

@@ -38,7 +38,6 @@ fn latency_line(small: Small, who: &str, entries: &[&ArchiveEntry]) -> Vec<Strin
     let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
     let write = |value| if tasks < 100 { optional(value, milliseconds) } else { optional(value, rate) };
     let (target, is_met) = match (small.goal, middle) {
-        (Goal::None, _) => (String::new(), None),
         (Goal::MillisecondsMax(most), middle) => {
             (format!("< {most} ms"), middle.map(|middle| middle * 1e3 < most))
         }

@@ -36,12 +36,6 @@ pub struct MachineFlags {
     /// Rate of the whole network, such as 500MB/s or 10Gbit/s, `none` for no limit (cluster model) [default: 1GB/s]
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub network: Option<String>,
-    /// Workers that each worker fetches from at once (cluster model)
-    #[arg(long, value_name = "N", default_value_t = 8, hide_short_help = true)]
-    pub lanes: u32,
-    /// Seconds until the first byte of a transfer (cluster model)
-    #[arg(long, value_name = "S", default_value_t = 0.0, hide_short_help = true)]
-    pub latency: f64,
     /// Longest task, in seconds, when work of a job without tasks is cut (cluster model) [default: 1]
     #[arg(long, value_name = "S", value_parser = above_zero, hide_short_help = true)]
     pub task_length: Option<f64>,
@@ -104,8 +98,6 @@ impl MachineFlags {
             let rate = whole_network / config.workers.len() as f64;
             config.network = NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() };
         }
-        config.network.lanes = self.lanes;
-        config.network.latency = self.latency;
         config.task_seconds = self.task_length.unwrap_or(TASK_SECONDS);
         Ok(config)
     }

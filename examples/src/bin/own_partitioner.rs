@@ -18,7 +18,11 @@ impl Job for ByInitial {
     const NAME: &'static str = "by-initial";
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
-        Ok(JobPlan::map(Input::lines(&self.inputs), || Words)
+        let words = |line: Record<'_>, out: &mut Emitter<ByteString, u64>| {
+            text::for_each_word(&line, |word| out.emit(word, 1));
+            Ok(())
+        };
+        Ok(JobPlan::map_each(Input::lines(&self.inputs), words)
             .combine(Sum::<u64>::default)
             .partition(Initial)
             .reduces(LETTERS + 1)
@@ -39,18 +43,6 @@ impl Partitioner for Initial {
             Some(letter @ b'a'..=b'z') => u32::from(letter - b'a'),
             _ => LETTERS,
         }
-    }
-}
-
-struct Words;
-
-impl Mapper for Words {
-    type Key = ByteString;
-    type Value = u64;
-
-    fn map(&mut self, line: Record<'_>, out: &mut Emitter<ByteString, u64>) -> TaskResult {
-        text::for_each_word(&line, |word| out.emit(word, 1));
-        Ok(())
     }
 }
 
