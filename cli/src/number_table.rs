@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn rows_give_numbers_defaults_and_errors_with_their_line() {
-        let table = parse("# rates\nprice, mu\n5, 0.5\n\n,2\n").unwrap();
+        let table = parse("# rates\nprice, mu\n5, 0.5\n,2\n").unwrap();
         let rows: Vec<_> = table.rows().collect();
         assert_eq!((rows[0].get("mu"), rows[0].get("price")), (Some(0.5), Some(5.0)));
         assert_eq!(rows[1].above_zero("price", Some(3.0)).unwrap(), 3.0);
         assert_eq!(
             rows[1].above_zero("price", None).unwrap_err().to_string(),
-            "t.csv: line 5: it has no `price`"
+            "t.csv: line 4: it has no `price`"
         );
         let error = rows[0].count("mu", 1, 9).unwrap_err().to_string();
         assert_eq!(error, "t.csv: line 3: `mu` is `0.5`, which is not a whole number from 1 to 9");

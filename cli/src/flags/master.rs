@@ -47,16 +47,7 @@ impl MasterFlags {
     /// # Errors
     /// No directory was named and no home directory is known.
     pub fn state_dir(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
-        let of_variable =
-            || std::env::var_os(STATE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-        if let Some(dir) = self.state.clone().or_else(of_variable).or_else(|| settings.state.clone()) {
-            return Ok(dir);
-        }
-        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
-        state
-            .map(|state| state.join("gristmill"))
-            .ok_or_else(|| usage("no home directory: name one with --state".into()))
+        state_dir(self.state.as_ref(), settings)
     }
 
     /// Returns the master's address and secret.
@@ -83,6 +74,21 @@ impl MasterFlags {
         }
         Ok(line)
     }
+}
+
+/// Returns the state directory: the named one, else that of the variable, the settings or the home directory.
+///
+/// # Errors
+/// No directory was named and no home directory is known.
+pub fn state_dir(named: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<PathBuf> {
+    let of_variable = || std::env::var_os(STATE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+    if let Some(dir) = named.cloned().or_else(of_variable).or_else(|| settings.state.clone()) {
+        return Ok(dir);
+    }
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+    let state = state.ok_or_else(|| usage("no home directory: name one with --state".into()))?;
+    Ok(state.join("gristmill"))
 }
 
 /// Reads the join line of the master that was started in this state directory.

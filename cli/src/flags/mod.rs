@@ -8,7 +8,7 @@ mod master;
 mod worker;
 
 pub use job::{JobFlags, size};
-pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag};
+pub use master::{JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, state_dir};
 pub use worker::{DiskFlags, WorkerFlags};
 
 use crate::settings::Settings;

@@ -2,8 +2,7 @@
 
 use super::record::Place;
 use super::ssh::read_hosts;
-use crate::flags::{ListenFlags, MasterFlags, PlaintextFlag};
-use crate::settings::Settings;
+use crate::flags::ListenFlags;
 use crate::usage::usage;
 use clap::{Args, ValueEnum, value_parser};
 use gristmill_worker::http::ListenAddress;
@@ -62,8 +61,6 @@ pub struct UpCommand {
     /// Worker processes on each host or node [default: one for each core there]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub workers_per_host: Option<u32>,
-    #[command(flatten)]
-    permissions: ListenFlags,
     /// Ssh: file with the hosts, one on each line: [USER@]HOST; - for standard input
     #[arg(long, value_name = "FILE", required_if_eq("on", "ssh"))]
     hosts: Option<PathBuf>,
@@ -82,6 +79,8 @@ pub struct UpCommand {
     /// Further flags of `gristmill cluster worker`
     #[arg(last = true, value_name = "WORKER FLAG")]
     pub worker_flags: Vec<String>,
+    #[command(flatten)]
+    permissions: ListenFlags,
 }
 
 /// End what `gristmill cluster up` has started, here and elsewhere
@@ -98,16 +97,6 @@ pub struct DownCommand {
     /// Forget hosts that cannot be reached: their workers end by themselves when they find no master for ten minutes
     #[arg(long)]
     pub forget: bool,
-}
-
-/// Returns the state directory.
-///
-/// # Errors
-/// No directory was named and no home directory is known.
-pub fn state(named: Option<&PathBuf>, settings: &Settings) -> anyhow::Result<PathBuf> {
-    let plaintext = PlaintextFlag::default();
-    let flags = MasterFlags { master: None, join: None, state: named.cloned(), plaintext };
-    Ok(std::path::absolute(flags.state_dir(settings)?)?)
 }
 
 impl UpCommand {

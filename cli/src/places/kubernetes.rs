@@ -11,6 +11,7 @@ use clap::Args;
 use gristmill_runtime::api::Role;
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::Tokens;
+use gristmill_runtime::scratch::ScratchFolder;
 use gristmill_worker::http::{Endpoint, Identity, JoinLine, Plaintext, make_private_directory};
 use gristmill_worker::whole_file::{self, Promise};
 use serde_json::{Value, json};
@@ -64,19 +65,14 @@ pub fn unpack(flags: &UnpackCommand) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// A terminal, on which secrets are not printed, or an error of the file system.
-pub fn up(flags: &UpCommand, state: &Path) -> anyhow::Result<u8> {
+pub fn up(flags: &UpCommand) -> anyhow::Result<u8> {
     let manifests = manifests(flags);
     if !flags.print {
         if std::io::stdout().is_terminal() {
             let what = "this prints the cluster's secrets: pipe it to `kubectl create -f -`, or leave them out with --print";
             return Err(usage(what.to_owned()));
         }
-        let folder = state.join("kubernetes");
-        make_private_directory(state)?;
-        make_private_directory(&folder)?;
-        let secrets = secrets(&folder);
-        fs::remove_dir_all(&folder)?;
-        stdout_line(&secrets?)?;
+        stdout_line(&secrets(ScratchFolder::new("secrets-")?.path())?)?;
         stdout_line(&"---")?;
     }
     stdout_line(&manifests.trim_end())?;
@@ -100,7 +96,7 @@ fn manifests(flags: &UpCommand) -> String {
     values.iter().fold(MANIFESTS.to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
-/// Creates identity and tokens in a state directory that is removed again, and returns them as Secrets in JSON.
+/// Creates identity and tokens in an empty private directory, and returns them as Secrets in JSON.
 fn secrets(folder: &Path) -> anyhow::Result<String> {
     let tokens = Tokens::of_state(folder)?;
     let identity = Identity::load_or_create(&folder.join("identity"), &[HOST.to_owned()])?;

@@ -14,6 +14,7 @@ mod ssh;
 pub use flags::{DownCommand, UpCommand};
 pub use kubernetes::{UnpackCommand, unpack};
 
+use crate::flags::state_dir;
 use crate::settings::Settings;
 use crate::state::StateFolder;
 use crate::terminal::{complain, stdout_line};
@@ -93,21 +94,16 @@ pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyho
 }
 
 async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
-    let state = flags::state(flags.state.as_ref(), settings)?;
-    let Some(place) = flags.place(&state)? else { return kubernetes::up(flags, &state) };
-    let mut record = Record::new(&state, place);
+    let state = std::path::absolute(state_dir(flags.state.as_ref(), settings)?)?;
+    let Some(place) = flags.place(&state)? else { return kubernetes::up(flags) };
+    let record = Record::new(&state, place);
     if flags.print {
         stdout_line(&slurm::script(flags, &record.name, &state)?.trim_end())?;
         return Ok(exit::OK);
     }
     let words = flags.master_words(&state, named)?;
     make_private_directory(&state)?;
-    record.claim(&state)?;
-    // A master that was started by hand is not ended.
-    if let Err(held) = StateFolder::take(state.clone()) {
-        record.remove()?;
-        return Err(held.into());
-    }
+    let mut record = record.claim(&state)?;
     if let Err(error) = start(flags, &state, &words, &mut record).await {
         // Workers that do not start are ended again; those that cannot be ended are left to `down`.
         if let Err(left) = take_down(record, &state, false).await {
@@ -138,7 +134,7 @@ async fn start(flags: &UpCommand, state: &Path, words: &[String], record: &mut R
 
 /// `gristmill cluster down`.
 pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
-    let state = flags::state(flags.state.as_ref(), settings)?;
+    let state = std::path::absolute(state_dir(flags.state.as_ref(), settings)?)?;
     let Some(record) = Record::read(&state)? else {
         let path = state.display();
         return Err(refused(match StateFolder::holder(&state) {

@@ -4,6 +4,7 @@
 //! contains no secret.
 
 use super::refused;
+use crate::state::StateFolder;
 use anyhow::Context as _;
 use gristmill_worker::http::make_private_directory;
 use gristmill_worker::whole_file::{self, Promise};
@@ -49,11 +50,13 @@ impl Record {
         Self { name, machine, place, path: path(state) }
     }
 
-    /// Writes the record if none exists.
+    /// Writes the record if neither a record nor a master exists.
     ///
     /// # Errors
-    /// A cluster that is up already, or an error of the file system.
-    pub fn claim(&self, state: &Path) -> anyhow::Result<()> {
+    /// A cluster that is up already, a master that was started by hand, or an error of the file system.
+    pub fn claim(self, state: &Path) -> anyhow::Result<Self> {
+        // The lock excludes another `up` until the record is written.
+        let held = StateFolder::take(state.to_owned());
         if let Some(there) = Self::read(state)? {
             return Err(refused(format!(
                 "{} is up already, by {}; end it with `gristmill cluster down`, or name another directory with --state",
@@ -61,12 +64,9 @@ impl Record {
                 self.path.display()
             )));
         }
-        // A directory of its own: masters remove unfinished files from theirs while `up` writes.
-        self.path.parent().map_or(Ok(()), make_private_directory)?;
-        let text = serde_json::to_vec_pretty(self)?;
-        let made =
-            whole_file::create_new(&self.path, Promise::PrivateAndDurable, |file| file.write_all(&text));
-        made.with_context(|| format!("could not write {}", self.path.display()))
+        let _held = held?;
+        self.write()?;
+        Ok(self)
     }
 
     /// Reads the record of a state directory; `None` if nothing is up.
@@ -89,6 +89,8 @@ impl Record {
     /// # Errors
     /// An error of the file system.
     pub fn write(&self) -> anyhow::Result<()> {
+        // A directory of its own: masters remove unfinished files from theirs while `up` writes.
+        self.path.parent().map_or(Ok(()), make_private_directory)?;
         let text = serde_json::to_vec_pretty(self)?;
         let written =
             whole_file::replace(&self.path, Promise::PrivateAndDurable, |file| file.write_all(&text));
@@ -123,19 +125,18 @@ fn path(state: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::StateFolder;
 
     #[test]
     fn record_survives_a_master_that_tidies_up_and_is_claimed_once() {
         let folder = tempfile::tempdir().unwrap();
-        let record = Record::new(folder.path(), Place::Slurm { join: "slurm.join".into() });
-        record.claim(folder.path()).unwrap();
+        let new = || Record::new(folder.path(), Place::Slurm { join: "slurm.join".into() });
+        let record = new().claim(folder.path()).unwrap();
         whole_file::replace(&record.path, Promise::Private, |file| {
             file.write_all(&serde_json::to_vec(&record)?)?;
             StateFolder::take(folder.path().to_path_buf()).map(drop).map_err(io::Error::other)
         })
         .unwrap();
-        let refused = record.claim(folder.path()).unwrap_err();
+        let refused = new().claim(folder.path()).unwrap_err();
         assert!(refused.to_string().contains("is up already"), "{refused:?}");
         assert_eq!(Record::read(folder.path()).unwrap().unwrap().words(), record.words());
         record.remove().unwrap();

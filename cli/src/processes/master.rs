@@ -2,7 +2,7 @@
 
 use super::{Stoppable, addresses, log_to, tell};
 use crate::child;
-use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, MasterFlags, PlaintextFlag, pools};
+use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, PlaintextFlag, pools, state_dir};
 use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
 use crate::state::StateFolder;
@@ -142,9 +142,7 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
 impl MasterCommand {
     /// State directory, held until it is dropped.
     fn take_state(&self, settings: &Settings) -> anyhow::Result<StateFolder> {
-        let plaintext = PlaintextFlag::default();
-        let master = MasterFlags { master: None, join: None, state: self.state.clone(), plaintext };
-        let folder = master.state_dir(settings)?;
+        let folder = state_dir(self.state.as_ref(), settings)?;
         // This comes first: it refuses a directory that is not private to this user, in which nothing may be
         // written.
         make_private_directory(&folder)?;
