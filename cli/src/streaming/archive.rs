@@ -16,9 +16,7 @@ pub enum ArchiveError {
     Kind,
     #[error("it is not a regular file")]
     NoFile,
-    #[error(
-        "it has more than {0} bytes when it is unpacked; put the files where all workers see them"
-    )]
+    #[error("it has more than {0} bytes when it is unpacked; put the files where all workers see them")]
     Large(u64),
     #[error("it cannot be unpacked")]
     Io(#[from] io::Error),
@@ -164,7 +162,7 @@ mod tests {
         assert!(matches!(unpacked("a.tgz", &tgz), Err(ArchiveError::Large(_))));
         let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
         zip.start_file("zeros", zip::write::SimpleFileOptions::default()).unwrap();
-        zip.write_all(&[0; (1 << 14) + 1]).unwrap();
+        zip.write_all(&vec![0; (1 << 14) + 1]).unwrap();
         let zip = zip.finish().unwrap().into_inner();
         assert!(matches!(unpacked("a.zip", &zip), Err(ArchiveError::Large(_))));
     }

@@ -118,7 +118,8 @@ enum Message {
 }
 
 fn step(input: &str, damping: f64, lost_each: f64) -> JobPlan {
-    let pass_on = |(page, rank, links): Page, out: &mut Emitter<String, Message>| {
+    let pass_on = |line: Record<'_>, out: &mut Emitter<String, Message>| {
+        let (page, rank, links): Page = line.json()?;
         let share = rank / links.len() as f64;
         for link in &links {
             out.emit(link, Message::Share { source: page.clone(), rank: share });
@@ -126,7 +127,7 @@ fn step(input: &str, damping: f64, lost_each: f64) -> JobPlan {
         out.emit(&page, Message::Page { rank, links });
         Ok(())
     };
-    JobPlan::map_json(Input::lines([input]), pass_on).reduce_each(move |page, messages, out| {
+    JobPlan::map_each(Input::lines([input]), pass_on).reduce_each(move |page, messages, out| {
         let (mut before, mut links, mut shares) = (0.0, Vec::new(), Vec::new());
         for message in messages.iter() {
             match message {
@@ -148,11 +149,12 @@ fn units(rank: f64) -> u64 {
 }
 
 fn ranking(input: &str) -> JobPlan {
-    let by_rank = |(page, rank, _): Page, out: &mut Emitter<(Reverse<f64>, String), ()>| {
+    let by_rank = |line: Record<'_>, out: &mut Emitter<(Reverse<f64>, String), ()>| {
+        let (page, rank, _): Page = line.json()?;
         out.emit((Reverse(rank), page), ());
         Ok(())
     };
-    JobPlan::map_json(Input::lines([input]), by_rank).total_order().reduce_each(
+    JobPlan::map_each(Input::lines([input]), by_rank).total_order().reduce_each(
         |(Reverse(rank), page), _, out| {
             out.pair(page, rank);
             Ok(())
