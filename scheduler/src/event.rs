@@ -255,7 +255,7 @@ pub enum Event {
         took: Span,
         /// Fingerprint of its output; `None` in a map-only job, where outputs are not compared, and in simulations.
         #[serde(default)]
-        print: Option<Fingerprint>,
+        fingerprint: Option<Fingerprint>,
     },
     /// A reduce attempt succeeded: its part is published.
     ReduceFinished {

@@ -134,7 +134,7 @@ mod tests {
         let text =
             text(&["--image", "registry.example/gristmill:1", "--nodes", "3", "--", "--memory", "a\"b"]);
         let text = text.unwrap();
-        assert!(text.contains(r#""--workers", "1", "--memory", "a\"b"]"#), "{text}");
+        assert!(text.contains(r#"--workers, "1", "--memory", "a\"b"]"#), "{text}");
         assert!(text.contains("replicas: 3") && !text.contains('@'), "{text}");
         assert!(!text.contains("gm1:") && !text.contains("kind: Secret"));
     }

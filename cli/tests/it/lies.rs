@@ -449,7 +449,7 @@ fn forgeries(worker: WorkerId) -> Vec<(&'static str, WorkerFrame)> {
     vec![
         ("a log", WorkerFrame::Log { attempt: Some(attempt), bytes: vec![b'y'; 1 << 20] }),
         ("signs of life", signs_of_life(LIST_BYTES)),
-        ("totals", WorkerFrame::MapFinished { attempt, print: Fingerprint::default(), report }),
+        ("totals", WorkerFrame::MapFinished { attempt, fingerprint: Fingerprint::default(), report }),
         (
             "an incident",
             WorkerFrame::FetchFailed {

@@ -5,8 +5,9 @@
 
 use super::StreamingJob;
 use super::keys::{KeyCoding, PairScratch};
-use super::map::EmitPairs;
-use super::process::{AttemptPlace, TaskCommand};
+use super::place::AttemptPlace;
+use super::process::TaskCommand;
+use super::sink::LineSink;
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
@@ -64,6 +65,41 @@ impl Gathered {
         command.finish(&mut sink)?.count(|name, n| sink.out.count(name, n));
         self.bytes.clear();
         self.pairs.clear();
+        Ok(())
+    }
+}
+
+/// Sink of the pairs of a mapper with reduces, and of its combiner.
+pub(super) struct EmitPairs<'a> {
+    pub job: &'a Arc<StreamingJob>,
+    pub place: &'a AttemptPlace,
+    pub coding: &'a KeyCoding,
+    pub scratch: &'a mut PairScratch,
+    /// Pairs that wait for the combiner; `None` to emit each at once.
+    pub gathered: Option<&'a mut Gathered>,
+    pub out: &'a mut Emitter<ByteString, ByteString>,
+}
+
+impl LineSink for EmitPairs<'_> {
+    fn lines(&mut self, block: &[u8]) -> TaskResult<u64> {
+        let job = self.job;
+        job.map_output.split_lines(block, |key, value| self.pair(key, value))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.out.is_cancelled()
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
+        let partitions = self.place.partitions;
+        let Some(gathered) = &mut self.gathered else {
+            return self.coding.emit((key, value), partitions, self.scratch, self.out);
+        };
+        self.coding.encode((key, value), partitions, self.scratch)?;
+        gathered.add(&self.scratch.key, &self.scratch.value);
+        if gathered.is_full() {
+            gathered.combine(self.job, self.place, self.coding, self.out)?;
+        }
         Ok(())
     }
 }

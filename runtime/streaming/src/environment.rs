@@ -2,7 +2,7 @@
 //! worker's own.
 
 use super::StreamingJob;
-use super::process::AttemptPlace;
+use super::place::AttemptPlace;
 use gristmill_runtime::cluster::inherited;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};
 use gristmill_worker::api::InputRange;

@@ -19,6 +19,7 @@ mod keys;
 mod map;
 mod pairs;
 mod pipes;
+mod place;
 mod process;
 mod program;
 mod reduce;

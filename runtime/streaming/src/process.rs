@@ -8,24 +8,23 @@
 //! writing its pipes ([`pipes`](super::pipes)), and handling its standard error
 //! ([`reported`](super::reported)).
 
-use super::bundle::UnpackedBundle;
+use super::StreamingJob;
 use super::environment::{attempt_name, environment, split_name};
 use super::folder::TaskFolder;
 use super::pairs::{OutputCutter, length_of};
 use super::pipes::{CommandPipes, Moved, Ready};
+use super::place::AttemptPlace;
 use super::program::{cannot_run, look_up, without_interpreter};
 use super::reported::Talk;
 use super::sink::LineSink;
-use super::{ShippedFile, StreamingJob};
 use gristmill_runtime::cluster::{CommandStart, end_strays, start_command};
 use gristmill_scheduler::ids::AttemptId;
-use gristmill_worker::api::{InputRange, SignOfLife, TaskContext};
+use gristmill_worker::api::SignOfLife;
 use gristmill_worker::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,51 +53,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Timeout for the output of a command after its exit: a process that it started may hold the pipe open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Common context of an attempt's commands.
-#[derive(Clone)]
-pub(super) struct AttemptPlace {
-    pub attempt: AttemptId,
-    pub stretch: Option<InputRange>,
-    folder: PathBuf,
-    life: SignOfLife,
-    files: Vec<ShippedFile>,
-    /// Keeps the shipped files while the attempt needs them.
-    _bundle: Option<Arc<UnpackedBundle>>,
-    pub partitions: u32,
-}
-
-impl AttemptPlace {
-    pub fn of(job: &StreamingJob, task: &TaskContext) -> TaskResult<Self> {
-        let folder = task.folder().map(Path::to_owned);
-        let folder =
-            folder.ok_or_else(|| TaskError::config("a command needs a worker, which has a folder"))?;
-        let mut files = job.files.clone();
-        let bundle = match job.bundle {
-            Some(_) => {
-                let place = folder.join(format!("streaming-{}-files", task.task().job));
-                let unpack = |blocks: &[Block<'_>]| {
-                    let bytes = blocks.first().map(|block| block.bytes()).unwrap_or_default();
-                    UnpackedBundle::unpack(bytes, place).map_err(|error| {
-                        TaskError::new(format!("what was shipped could not be unpacked: {error}"))
-                    })
-                };
-                Some(task.side(0, unpack)?)
-            }
-            None => None,
-        };
-        files.extend(bundle.iter().flat_map(|bundle| bundle.files.iter().cloned()));
-        Ok(Self {
-            attempt: task.attempt(),
-            stretch: task.stretch().cloned(),
-            folder,
-            files,
-            _bundle: bundle,
-            life: task.life(),
-            partitions: task.partitions(),
-        })
-    }
-}
 
 /// Command that is running, or has run.
 pub(super) struct TaskCommand {

@@ -4,7 +4,8 @@ use super::StreamingJob;
 use super::keys::KeyCoding;
 use super::map::WritePairs;
 use super::pairs::PartWriter;
-use super::process::{AttemptPlace, TaskCommand};
+use super::place::AttemptPlace;
+use super::process::TaskCommand;
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub(crate) struct TaskEnd {
     pub(crate) output: Bytes,
     pub(crate) took: Span,
     /// Fingerprint of a map output that others read.
-    pub(crate) print: Option<Fingerprint>,
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 /// Limits of retries, from the configuration.
@@ -57,7 +57,7 @@ impl Ledger {
         end: TaskEnd,
         out: &mut Vec<Command>,
     ) {
-        let TaskEnd { output, took, print } = end;
+        let TaskEnd { output, took, fingerprint } = end;
         assert!(attempt.task.kind == kind, "{attempt} reported as a {kind}");
         let Some(record) = self.release(attempt) else { return self.late() };
         if record.dying {
@@ -84,7 +84,7 @@ impl Ledger {
                 job.tally.map_time += took;
                 self.workers.measure(record.worker, took);
                 job.attempts.pace.add(took);
-                if let Err(cause) = job.compare(attempt, print) {
+                if let Err(cause) = job.compare(attempt, fingerprint) {
                     return self.end(attempt.task.job, Outcome::Failed { cause }, out);
                 }
                 if publishes {

@@ -43,12 +43,12 @@ impl Ledger {
                 let cause = Cause::External { cause: *cause };
                 self.give_up(*job, Outcome::Failed { cause }, out);
             }
-            Event::MapFinished { attempt, output_bytes, took, print } => {
-                let result = TaskEnd { output: *output_bytes, took: *took, print: *print };
+            Event::MapFinished { attempt, output_bytes, took, fingerprint } => {
+                let result = TaskEnd { output: *output_bytes, took: *took, fingerprint: *fingerprint };
                 self.finished(*attempt, TaskKind::Map, result, out);
             }
             Event::ReduceFinished { attempt, output_bytes, took } => {
-                let result = TaskEnd { output: *output_bytes, took: *took, print: None };
+                let result = TaskEnd { output: *output_bytes, took: *took, fingerprint: None };
                 self.finished(*attempt, TaskKind::Reduce, result, out);
             }
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),

@@ -119,12 +119,16 @@ impl Job {
     ///
     /// # Errors
     /// If the outputs differ: reduces would lose and duplicate records.
-    pub(crate) fn compare(&mut self, attempt: AttemptId, print: Option<Fingerprint>) -> Result<(), Cause> {
+    pub(crate) fn compare(
+        &mut self,
+        attempt: AttemptId,
+        fingerprint: Option<Fingerprint>,
+    ) -> Result<(), Cause> {
         let reduces = self.reduces.len() as u32;
         let map = &mut self.maps[attempt.task.index as usize];
-        let Some(print) = print else { return Ok(()) };
-        let before = map.print.replace(print);
-        if before.is_none_or(|before| before.agrees_with(&print)) {
+        let Some(fingerprint) = fingerprint else { return Ok(()) };
+        let before = map.fingerprint.replace(fingerprint);
+        if before.is_none_or(|before| before.agrees_with(&fingerprint)) {
             return Ok(());
         }
         map.alike_since = attempt.epoch;

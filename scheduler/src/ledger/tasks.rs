@@ -97,7 +97,7 @@ pub(crate) struct MapTask {
     /// Number of times that a home could not read the output.
     pub(crate) unreadable: u32,
     /// Fingerprint of the output of the last successful attempt.
-    pub(crate) print: Option<Fingerprint>,
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// First epoch with the same output. Segments of earlier epochs do not match it.
     pub(crate) alike_since: u32,
 }

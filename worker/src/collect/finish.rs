@@ -99,8 +99,8 @@ impl<K: Key, V: Value> Emitter<K, V> {
             let writer = SegmentsWriter::in_memory(self.setting.write.clone(), budget, most)?;
             return match self.target.collector() {
                 EmitTarget::Sort(sorting) => {
-                    let print = sorting.print();
-                    Ok(self.merge_runs(writer)?.with_print(print))
+                    let fingerprint = sorting.fingerprint();
+                    Ok(self.merge_runs(writer)?.with_fingerprint(fingerprint))
                 }
                 _ => self.merge_runs(writer.printing_keys()),
             };
@@ -128,9 +128,9 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     Some(memory) => SegmentsWriter::in_reserved(write, memory),
                     None => SegmentsWriter::in_memory(write, budget, bytes)?,
                 };
-                let print = sorting.drain_whole(&mut writer, &progress)?;
+                let fingerprint = sorting.drain_whole(&mut writer, &progress)?;
                 self.setting.recycler.keep(sorting.take_memory());
-                Ok(writer.finish()?.with_print(print))
+                Ok(writer.finish()?.with_fingerprint(fingerprint))
             }
             EmitTarget::Combine(combining) => {
                 let table = combining.take();

@@ -2,8 +2,9 @@
 //!
 //! `s3://bucket/key` is an object. If it does not exist, the URL stands for all objects below `key/`, as
 //! a directory stands for its files. Names that start with `_` or `.` are omitted, and objects in
-//! "directories" below are an error unless they are requested. Wildcards are not matched. The output of a job is defined by its `_SUCCESS`: only the parts named there are
-//! read, as a store may hold objects of other attempts and writers.
+//! "directories" below are an error unless they are requested. A name with wildcards stands for the objects whose keys
+//! match. The output of a job is defined by its `_SUCCESS`: only the parts named there are read, as a store may hold
+//! objects of other attempts and writers.
 //! Not here: access to a store (`objects`), and writing.
 
 use super::error::InputError;
@@ -12,7 +13,7 @@ use super::path::FilePath;
 use super::source::ByteSource;
 use super::split::{FileStamp, Piece};
 use super::table::TableKind;
-use super::wildcards;
+use super::wildcards::{self, NamePattern};
 use crate::objects::{
     self, AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectReader, ObjectStamp,
     ObjectUrl,
@@ -45,13 +46,10 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
     let place = Prefix { bucket: &bucket, url: &url, below };
     let mut found = match place.itself()? {
         Some(object) => vec![object],
+        // A key may contain a backslash: without wildcards it is used unchanged.
+        None if url.key().contains(['*', '?', '[']) => place.matching(path)?,
         None => {
             let listed = bucket.list(&url.prefix()).map_err(InputError::store)?;
-            if listed.is_empty() && url.key().contains(['*', '?', '[']) {
-                return Err(InputError::refused(format!(
-                    "input {path} has wildcards, which are not matched in stores; name the prefix before them"
-                )));
-            }
             if listed.is_empty() {
                 return Err(missing());
             }
@@ -87,6 +85,32 @@ impl Prefix<'_> {
             Ok(stamp) => Ok(Some(Object { key, stamp })),
             Err(ObjectError { cause: ObjectFailure::Missing, .. }) => Ok(None),
             Err(source) => Err(InputError::store(source)),
+        }
+    }
+
+    /// Returns the objects whose keys match the key with wildcards of `path`.
+    fn matching(&self, path: &FilePath) -> Result<Vec<Object>, InputError> {
+        let pattern = self.url.key();
+        // Up to the first wildcard all keys are equal.
+        let literal = pattern.find(['*', '?', '[', '\\']).map_or(pattern, |at| &pattern[..at]);
+        let rule = NamePattern::new(pattern.as_bytes());
+        let mut objects = self.bucket.list(literal).map_err(InputError::store)?;
+        objects.retain(|object| rule.finds(object.key.as_bytes()));
+        if objects.is_empty() {
+            return Err(InputError::NoMatch { path: path.clone() });
+        }
+        // A store also holds the parts of attempts that do not count.
+        let is_part = |object: &&Object| {
+            let name = object.key.rsplit('/').next().unwrap_or_default();
+            AttemptObject::of(name).is_some()
+        };
+        match objects.iter().find(is_part) {
+            None => Ok(objects),
+            Some(part) => Err(InputError::refused(format!(
+                "input {path} matches {}, a part of an output of which only those in its `_SUCCESS` count; name the output, \
+                 without wildcards",
+                self.name(&part.key)
+            ))),
         }
     }
 

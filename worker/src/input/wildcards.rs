@@ -74,7 +74,7 @@ impl NamePattern {
 
     /// True if a path matches, where names that start with `_` or `.` are matched only by names of the
     /// pattern that start so.
-    fn finds(&self, path: &[u8]) -> bool {
+    pub(super) fn finds(&self, path: &[u8]) -> bool {
         path.split(|byte| *byte == b'/').filter(|name| is_hidden(name)).count() == self.hidden
             && self.fits(path)
     }

@@ -77,7 +77,7 @@ pub enum WorkerFrame {
     MapFinished {
         attempt: AttemptId,
         /// Fingerprint of its output.
-        print: Fingerprint,
+        fingerprint: Fingerprint,
         /// Report of the attempt.
         report: AttemptReport,
     },

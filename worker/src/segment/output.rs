@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct MapOutput {
     pub(super) index: SegmentIndex,
-    pub(super) print: Fingerprint,
+    pub(super) fingerprint: Fingerprint,
     pub(super) place: OutputPlace,
 }
 
@@ -20,7 +20,7 @@ impl MapOutput {
     pub(crate) fn in_file(output: InFileOutput, partitions: u32) -> Self {
         Self {
             index: output.index(partitions),
-            print: output.print(),
+            fingerprint: output.fingerprint(),
             place: OutputPlace::InFile(Arc::new(output)),
         }
     }
@@ -66,14 +66,14 @@ impl MapOutput {
 
     /// Returns its fingerprint; that of runs is meaningless.
     #[must_use]
-    pub fn print(&self) -> Fingerprint {
-        self.print
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     /// Sets the fingerprint, which was computed before the output was written.
     #[must_use]
-    pub(crate) fn with_print(self, print: Fingerprint) -> Self {
-        Self { print, ..self }
+    pub(crate) fn with_fingerprint(self, fingerprint: Fingerprint) -> Self {
+        Self { fingerprint, ..self }
     }
 
     /// Returns the path of its spill file.

@@ -99,6 +99,12 @@ fn prefixes_and_wildcards_stand_for_the_objects_that_fit_and_nothing_that_is_hid
     assert_eq!(words(&["flat"], &[]), ["f"]);
     assert_eq!(words(&["flat/"], &[]), ["f"]);
     assert_eq!(words(&["logs/a.txt", "flat/f.txt"], &[]), ["a", "f"]);
+    assert_eq!(words(&["logs/*.txt"], &[]), ["a", "b"]);
+    assert_eq!(words(&["logs/[bc].*"], &[]), ["b", "c"]);
+    assert_eq!(words(&["**/d*.txt"], &[]), ["d"]);
+    assert_eq!(words(&["logs/deep/**"], &[]), ["d", "e"]);
+    let asked = server.asked();
+    assert!(asked.iter().any(|asked| asked.path.contains("prefix=logs%2Fdeep")), "{asked:?}");
     run(&sandbox, &server, ["run", "wordcount", &url("flat"), "--output", &url("counted")]).expect_code(0);
     assert_eq!(words(&["counted"], &[]), ["1", "f"]);
     assert_eq!(words(&["logs"], &["--recursive"]), ["a", "b", "c", "d", "e"]);
@@ -107,7 +113,7 @@ fn prefixes_and_wildcards_stand_for_the_objects_that_fit_and_nothing_that_is_hid
     };
     refused("logs", &["s3://data/logs/deep is a directory within another one", "--recursive"]);
     refused("none", &["input s3://data/none does not exist"]);
-    refused("logs/*.txt", &["input s3://data/logs/*.txt has wildcards, which are not matched in stores"]);
+    refused("logs/*.nothing", &["no file has a name like that of input s3://data/logs/*.nothing"]);
 }
 
 #[test]

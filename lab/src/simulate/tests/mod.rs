@@ -277,7 +277,7 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
         attempt: map,
         output_bytes: Bytes(10),
         took: Span::milliseconds(95),
-        print: None,
+        fingerprint: None,
     };
     let ended = vec![json!({"job_ended": {"job": job, "outcome": "succeeded"}})];
     let resume = json!({"resume": {"attempt": first, "worker": worker, "reason": null}});

@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
                 self.later(report, Happening::Fact(Event::CommitRequested { attempt }));
             }
             let fact = match attempt.task.kind {
-                TaskKind::Map => Event::MapFinished { attempt, output_bytes: bytes, took, print: None },
+                TaskKind::Map => Event::MapFinished { attempt, output_bytes: bytes, took, fingerprint: None },
                 TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: bytes, took },
             };
             self.later(report, Happening::Fact(fact));

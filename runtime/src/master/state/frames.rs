@@ -70,9 +70,9 @@ impl MasterState {
             WorkerFrame::Leave => drop(self.drain(from)),
             WorkerFrame::Heartbeat(heartbeat) => self.heartbeat(now, from, heartbeat),
             WorkerFrame::Pong { master_ns, worker_ns } => worker.measure_clock(now, master_ns, worker_ns),
-            WorkerFrame::MapFinished { attempt, print, report } => {
+            WorkerFrame::MapFinished { attempt, fingerprint, report } => {
                 if self.stopped_there(from, attempt) {
-                    self.map_reported(now, ended(attempt, report), print);
+                    self.map_reported(now, ended(attempt, report), fingerprint);
                 }
             }
             WorkerFrame::PartFinished { attempt, part, stamp, report } => {
@@ -282,7 +282,7 @@ impl MasterState {
 /// Attempts that ended, came back or were suspended.
 impl MasterState {
     /// Enters that a map attempt has produced its output.
-    fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, print: Fingerprint) {
+    fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, fingerprint: Fingerprint) {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
             return self.refuse_result(now, ended, "a map output");
@@ -301,7 +301,7 @@ impl MasterState {
         if let Some(job) = self.jobs.get_mut(attempt.task.job) {
             job.map_finished(now, ended, offset, same_host);
         }
-        self.events.push(Event::MapFinished { attempt, output_bytes, took, print: Some(print) });
+        self.events.push(Event::MapFinished { attempt, output_bytes, took, fingerprint: Some(fingerprint) });
         self.events.extend(hold_to_quota(&mut self.jobs, attempt.task.job));
     }
 
@@ -316,7 +316,7 @@ impl MasterState {
         }
         let (output_bytes, took) = (Bytes(part.all_bytes()), ended.slot_time());
         let event = match attempt.task.kind {
-            TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print: None },
+            TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, fingerprint: None },
             TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took },
         };
         let (offset, same_host) = self.clock_and_place(&ended);

@@ -200,8 +200,8 @@ impl Scene {
 
     fn map_done(&mut self, worker: WorkerId, attempt: AttemptId) {
         let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
-        let print = Fingerprint::default();
-        self.tell(worker, WorkerFrame::MapFinished { attempt, print, report });
+        let fingerprint = Fingerprint::default();
+        self.tell(worker, WorkerFrame::MapFinished { attempt, fingerprint, report });
     }
 
     fn fetched(&mut self, home: WorkerId, from: WorkerId, map: AttemptId) {
@@ -696,8 +696,8 @@ fn names_of_counters_are_cleaned_and_clipped() {
     let job = scene.submit(|_| {}).unwrap();
     let counters = vec![(harm(1 << 20), 1), ("lines".to_owned(), 2)];
     let report = AttemptReport { bytes_out: 10, counters, ..AttemptReport::default() };
-    let print = Fingerprint::default();
-    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report });
+    let fingerprint = Fingerprint::default();
+    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), fingerprint, report });
     let counters = scene.state.queries().status(scene.now, job).unwrap().counters;
     assert_eq!((counters.len(), counters["lines"]), (2, 2));
     counters.keys().for_each(|name| check_clean(name));
@@ -710,13 +710,13 @@ fn counters_of_too_many_names_are_left_out_and_that_is_said_once() {
     let worker = scene.join();
     let job = scene.submit(|_| {}).unwrap();
     let counters: Vec<(String, u64)> = (0..5000).map(|number| (format!("{number:05}"), 1)).collect();
-    let print = Fingerprint::default();
+    let fingerprint = Fingerprint::default();
     let report = |from: usize| AttemptReport {
         bytes_out: 10,
         counters: counters[from..].to_vec(),
         ..AttemptReport::default()
     };
-    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), print, report: report(0) });
+    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), fingerprint, report: report(0) });
     let status = |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap();
     let kept = status(&scene);
     assert_eq!((kept.counters.len(), kept.counters["00000"], kept.counters["00999"]), (1000, 1, 1));
@@ -819,8 +819,8 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
         assert_eq!(read(&scene), 2 * bytes_in);
     }
     let report = AttemptReport { bytes_in: 8, ..AttemptReport::default() };
-    let print = Fingerprint::default();
-    scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], print, report });
+    let fingerprint = Fingerprint::default();
+    scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], fingerprint, report });
     assert_eq!(read(&scene), 8 + 7);
     scene.state.lost(scene.now, second, None);
     assert_eq!(read(&scene), 8);
@@ -958,7 +958,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     scene.said(liar);
     let other = reduce(job, 0);
     let report = || AttemptReport { bytes_out: 7, records_in: 7, cpu_ns: 7, ..AttemptReport::default() };
-    let print = Fingerprint::default();
+    let fingerprint = Fingerprint::default();
     let state = HandOver {
         last_key: None,
         groups: 0,
@@ -983,8 +983,8 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     let progress = |attempt| AttemptProgress { attempt, bytes_in: u64::MAX, records_in: u64::MAX };
     let beats = Heartbeat { running: vec![progress(other), progress(nobody)], ..Heartbeat::default() };
     let lies = [
-        WorkerFrame::MapFinished { attempt: map(job), print, report: report() },
-        WorkerFrame::MapFinished { attempt: nobody, print, report: report() },
+        WorkerFrame::MapFinished { attempt: map(job), fingerprint, report: report() },
+        WorkerFrame::MapFinished { attempt: nobody, fingerprint, report: report() },
         WorkerFrame::PartFinished { attempt: other, part: part(), stamp, report: report() },
         WorkerFrame::AttemptFailed { attempt: other, class, message: message(), report: report() },
         WorkerFrame::AttemptFailed { attempt: nobody, class, message: message(), report: report() },
@@ -1018,8 +1018,8 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
 #[test]
 fn attempt_that_ends_with_what_its_kind_does_not_make_has_failed() {
     let (mut scene, worker, job) = with_reduce_running();
-    let (print, report) = (Fingerprint::default(), AttemptReport::default());
-    scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), print, report });
+    let (fingerprint, report) = (Fingerprint::default(), AttemptReport::default());
+    scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), fingerprint, report });
     let end = scene.record(reduce(job, 0)).end;
     let (class, words) = end.shown().unwrap();
     assert_eq!((class, words.contains("a map output")), ("worker", true), "{words}");
@@ -1045,7 +1045,7 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
         let attempt = TaskId::map(job, index as u32).attempt(0);
         let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most }];
         scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
-        scene.tell(worker, WorkerFrame::MapFinished { attempt, print: Fingerprint::default(), report });
+        scene.tell(worker, WorkerFrame::MapFinished { attempt, fingerprint: Fingerprint::default(), report });
     }
     let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!((status.maps.done, status.totals.cpu_ns), (3, u64::MAX));

@@ -204,7 +204,8 @@ fn nothing_is_queued_when_that_is_turned_off() {
 fn an_empty_output_is_at_every_home_at_once() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(2, 2));
-    let empty = |attempt| Event::MapFinished { attempt, output_bytes: Bytes::ZERO, took: LONG, print: None };
+    let empty =
+        |attempt| Event::MapFinished { attempt, output_bytes: Bytes::ZERO, took: LONG, fingerprint: None };
     check(&table.tell(&[empty(map(0, 0))]), "");
     assert_eq!(table.core.empty_maps(JOB), [0b01]);
     check(&table.tell(&[empty(map(1, 0))]), "launch reduce-0.0 on w1\nlaunch reduce-1.0 on w2");

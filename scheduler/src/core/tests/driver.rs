@@ -134,7 +134,7 @@ impl Table {
 
 /// Returns the end of a map with some output.
 pub(super) fn map_finished(attempt: AttemptId, took: Span) -> Event {
-    Event::MapFinished { attempt, output_bytes: Bytes(10), took, print: None }
+    Event::MapFinished { attempt, output_bytes: Bytes(10), took, fingerprint: None }
 }
 
 /// Formats a command as a line of text, without the name of the first job.

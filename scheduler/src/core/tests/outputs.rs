@@ -298,8 +298,8 @@ fn facts_about_partitions_that_moved_or_maps_that_never_ran_are_ignored() {
 
 /// Returns the end of a map whose output has the fingerprint that `sum` stands for.
 fn made(attempt: AttemptId, sum: u64) -> Event {
-    let print = Some(Fingerprint { pairs: sum, ..Fingerprint::default() });
-    Event::MapFinished { attempt, output_bytes: Bytes(10), took: Span::whole_seconds(1), print }
+    let fingerprint = Some(Fingerprint { pairs: sum, ..Fingerprint::default() });
+    Event::MapFinished { attempt, output_bytes: Bytes(10), took: Span::whole_seconds(1), fingerprint }
 }
 
 /// Builds one map and two partitions on two workers. The home of the first partition has its segment, and the output is
@@ -402,7 +402,7 @@ fn two_wait_at_a_busy_home(output: Bytes) -> Table {
         attempt: map(0, 0),
         output_bytes: output,
         took: Span::whole_seconds(1),
-        print: None,
+        fingerprint: None,
     };
     table.tell(&[done]);
     check(&table.fetched(1, map(0, 0), &[0, 1, 2]), "launch reduce-0.0 on w1");

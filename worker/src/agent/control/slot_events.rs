@@ -57,12 +57,12 @@ impl Agent {
             }
             Ok(Done::Output(output)) => {
                 let report = AttemptReport { bytes_out: output.bytes(), ..report };
-                let print = output.print();
+                let fingerprint = output.fingerprint();
                 // Keeps fetch nothing of an empty output, so nothing is stored.
                 if 0 < report.bytes_out {
                     delete(self.store.put_output(attempt, Arc::new(output)));
                 }
-                self.send(&WorkerFrame::MapFinished { attempt, print, report });
+                self.send(&WorkerFrame::MapFinished { attempt, fingerprint, report });
             }
             Ok(Done::Part { part, stamp, sent: _ }) => {
                 if attempt.task.kind == TaskKind::Reduce {

@@ -39,7 +39,7 @@ pub(crate) struct Sorting {
     /// Pair that cannot join those in the file, and its partition: it is added after they are written.
     waiting: Option<(u32, Vec<u8>)>,
     /// Sums all pairs added to the arena, while their bytes are in the cache, and those written from their file.
-    print: Printing,
+    fingerprint: Printing,
     limit_bytes: usize,
     pair_bytes_max: usize,
 }
@@ -75,8 +75,8 @@ impl Sorting {
         if limit_bytes < entries.capacity() * size_of::<SortEntry>() + arena.capacity() {
             (entries, arena) = (Vec::new(), Vec::new());
         }
-        let print = Printing::default();
-        Self { entries, arena, file: None, waiting: None, print, limit_bytes, pair_bytes_max }
+        let fingerprint = Printing::default();
+        Self { entries, arena, file: None, waiting: None, fingerprint, limit_bytes, pair_bytes_max }
     }
 
     /// Returns the memory after all pairs are written.
@@ -136,7 +136,7 @@ impl Sorting {
             self.arena.reserve(needed);
         }
         put_frame(key, value, &mut self.arena);
-        self.print.add(partition, &self.arena[start..]);
+        self.fingerprint.add(partition, &self.arena[start..]);
     }
 
     #[inline]
@@ -204,7 +204,7 @@ impl Sorting {
         let entry = SortEntry::new(partition, key_at(&frame, 0), self.place_next());
         self.entries.push(entry);
         self.arena.extend_from_slice(&frame);
-        self.print.add(partition, &frame);
+        self.fingerprint.add(partition, &frame);
     }
 
     /// True if there are no pairs.
@@ -250,8 +250,8 @@ impl Sorting {
     }
 
     /// Returns the fingerprint of all drained pairs.
-    pub(crate) fn print(&self) -> Fingerprint {
-        self.print.of_frames()
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint.of_frames()
     }
 
     /// Writes all pairs sorted by partition, key and position, and removes them. A kept pair is then added.
@@ -266,7 +266,7 @@ impl Sorting {
             for entry in &self.entries {
                 frame.clear();
                 put_frame(entry.key_in(file.bytes()), b"", &mut frame);
-                self.print.add(entry.partition(), &frame);
+                self.fingerprint.add(entry.partition(), &frame);
             }
         }
         self.write(writer, progress)
@@ -284,7 +284,7 @@ impl Sorting {
             fingerprint_of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
         });
         self.write(writer, progress)?;
-        Ok(places.unwrap_or_else(|| self.print()))
+        Ok(places.unwrap_or_else(|| self.fingerprint()))
     }
 
     /// Writes all pairs in order, and removes them.

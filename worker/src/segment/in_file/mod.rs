@@ -95,7 +95,7 @@ impl InFileOutput {
     }
 
     /// Returns the fingerprint of its pairs.
-    pub fn print(&self) -> Fingerprint {
+    pub fn fingerprint(&self) -> Fingerprint {
         fingerprint_of_places(self.entries.iter().map(|entry| (entry.partition(), entry.number())))
     }
 }

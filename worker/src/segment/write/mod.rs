@@ -32,7 +32,7 @@ pub struct SegmentsWriter {
     open: Option<OpenSegment>,
     compressed: Vec<u8>,
     /// Sums the written keys; only of complete outputs of combined pairs.
-    print: Option<Printing>,
+    fingerprint: Option<Printing>,
 }
 
 enum Writing {
@@ -88,14 +88,14 @@ impl SegmentsWriter {
             index,
             open: None,
             compressed: Vec::new(),
-            print: None,
+            fingerprint: None,
         }
     }
 
     /// Computes the fingerprint of the keys as they are written.
     #[must_use]
     pub(crate) fn printing_keys(self) -> Self {
-        Self { print: Some(Printing::default()), ..self }
+        Self { fingerprint: Some(Printing::default()), ..self }
     }
 
     /// Adds a pair.
@@ -110,8 +110,8 @@ impl SegmentsWriter {
         }
         self.prepare(partition, framed_length(key, value))?;
         put_frame(key, value, &mut self.buffer);
-        if let Some(print) = &mut self.print {
-            print.add(partition, key);
+        if let Some(fingerprint) = &mut self.fingerprint {
+            fingerprint.add(partition, key);
         }
         self.added()
     }
@@ -277,8 +277,8 @@ impl SegmentsWriter {
                 OutputPlace::File(Arc::new(file))
             }
         };
-        let print = self.print.as_ref().map(Printing::of_keys).unwrap_or_default();
-        Ok(MapOutput { index: self.index, print, place })
+        let fingerprint = self.fingerprint.as_ref().map(Printing::of_keys).unwrap_or_default();
+        Ok(MapOutput { index: self.index, fingerprint, place })
     }
 }
 

@@ -175,7 +175,7 @@ pub fn prints(plan: &JobPlan, splits: &[MemorySplit], partitions: u32, means: Me
     if plan.order() == KeyOrder::Total {
         bench.sample(plan, splits);
     }
-    bench.maps(plan, splits).unwrap().iter().map(|done| done.output.print()).collect()
+    bench.maps(plan, splits).unwrap().iter().map(|done| done.output.fingerprint()).collect()
 }
 
 /// File in memory that can be inspected.

@@ -48,7 +48,11 @@ impl Hand {
             MasterFrame::LaunchMap { attempt, .. } => {
                 *self.begun.entry(attempt).or_default() += 1;
                 let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
-                return vec![WorkerFrame::MapFinished { attempt, print: Fingerprint::default(), report }];
+                return vec![WorkerFrame::MapFinished {
+                    attempt,
+                    fingerprint: Fingerprint::default(),
+                    report,
+                }];
             }
             MasterFrame::LaunchReduce { attempt, .. } => {
                 *self.begun.entry(attempt).or_default() += 1;

@@ -506,9 +506,9 @@ impl RandomHistory {
             // Some maps of a job have no output in any attempt.
             let empty = attempt.task.index % 3 == attempt.task.job.0 % 3;
             let output_bytes = if empty { Bytes::ZERO } else { Bytes(7) };
-            let print = (!publishes).then(Fingerprint::default);
+            let fingerprint = (!publishes).then(Fingerprint::default);
             sim_worker.outbox.push_back(match attempt.task.kind {
-                TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, print },
+                TaskKind::Map => Event::MapFinished { attempt, output_bytes, took, fingerprint },
                 TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes, took: Span::default() },
             });
             if !publishes && !empty {

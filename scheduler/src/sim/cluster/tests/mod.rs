@@ -432,7 +432,7 @@ fn what_was_assigned_to_a_lost_worker_is_assigned_again() {
         let attempt = core.attempts().map(|(attempt, _)| attempt).next().unwrap();
         assert_eq!(attempt.task, task);
         let took = crate::units::Span::whole_seconds(1);
-        let done = Event::MapFinished { attempt, output_bytes: Bytes(0), took, print: None };
+        let done = Event::MapFinished { attempt, output_bytes: Bytes(0), took, fingerprint: None };
         tell(&mut core, &[Event::CommitRequested { attempt }, done]);
     }
     assert_eq!(core.live_jobs().count(), 0);

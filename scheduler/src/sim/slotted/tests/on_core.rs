@@ -86,9 +86,12 @@ fn on_core(name: &str, machines: u32, jobs: &[Job]) -> Slotwise {
 
 fn finish(attempt: AttemptId) -> Event {
     match attempt.task.kind {
-        TaskKind::Map => {
-            Event::MapFinished { attempt, output_bytes: Bytes(0), took: Span::whole_seconds(1), print: None }
-        }
+        TaskKind::Map => Event::MapFinished {
+            attempt,
+            output_bytes: Bytes(0),
+            took: Span::whole_seconds(1),
+            fingerprint: None,
+        },
         TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(0), took: Span::default() },
     }
 }

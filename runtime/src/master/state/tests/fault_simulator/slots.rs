@@ -244,7 +244,7 @@ impl Process {
             return self.fail(attempt, FailureClass::Cancelled);
         };
         let pairs = (0..known.reduces).filter(|partition| JobPlan::has_pair(map, *partition)).count();
-        let print = Fingerprint {
+        let fingerprint = Fingerprint {
             pairs: u64::from(map) << 32 | u64::from(if known.whimsical { attempt.epoch } else { 0 }),
             ..Fingerprint::default()
         };
@@ -259,7 +259,7 @@ impl Process {
             counters,
             ..Default::default()
         };
-        self.send(&WorkerFrame::MapFinished { attempt, print, report });
+        self.send(&WorkerFrame::MapFinished { attempt, fingerprint, report });
     }
 
     fn built(&mut self, attempt: AttemptId) {

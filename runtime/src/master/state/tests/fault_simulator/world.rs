@@ -102,7 +102,7 @@ pub(super) struct World {
     /// True to check the master's internal state too, not only its behavior.
     pub looks_inside: bool,
     pub wrong: Option<String>,
-    /// True to print each arrival on stderr.
+    /// True to fingerprint each arrival on stderr.
     pub says: bool,
     /// Processes whose connection the master has seen to end, and that are not lost yet.
     pub going: BTreeSet<ProcessId>,
