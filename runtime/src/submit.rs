@@ -308,12 +308,7 @@ pub(crate) fn plan(
     cluster: &ClusterView,
     (attached, gate): (bool, &ClaimGate),
 ) -> Result<Planned, SubmitError> {
-    let limits = InputLimits {
-        record_max: options.record_bytes_max,
-        expansion_max: options.expansion_max,
-        bad_records_max: options.bad_records_max,
-        ..InputLimits::default()
-    };
+    let limits = limits(options);
     let refuse = |source| SubmitError::Plan { source };
     job.prepare(&ClusterSubmitter(cluster, limits)).map_err(refuse)?;
     let plan = job.plan().map_err(refuse)?;
@@ -333,21 +328,12 @@ pub(crate) fn plan(
             .map_err(|source| SubmitError::Sample { source })?,
         _ => Vec::new(),
     };
-    let pieces = splits.iter().chain(&side).flat_map(|split| &split.pieces);
-    refuse_inputs(&options.output, pieces.clone()).map_err(|source| SubmitError::Output { source })?;
-    refuse_overwritten(&options.written, &pieces, cluster.standard_input.source().as_ref())?;
-    refuse_within(&options.written, &options.output)?;
     let key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
     let permit_key = Secret::generate().map_err(|source| SubmitError::Key { source })?;
-    // The probe's name is not secret, but must not be guessed by chance, so it is part of a hash of the key.
-    let nonce = key.derive("output probe").to_text()[..16].to_owned();
-    let output = gate.pass(|| {
-        ClaimedOutput::claim(&options.output, options.overwrite, options.sync, &nonce)
-            .map_err(|source| SubmitError::Output { source })
-    })?;
-    let files = splits.iter().chain(&side).flat_map(|split| &split.pieces);
+    let pieces = splits.iter().chain(&side).flat_map(|split| &split.pieces);
+    let output = claim_output(options, &pieces, (cluster, gate), &key)?;
     let files =
-        files.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
+        pieces.filter(|piece| piece.place == Place::Submitter).map(|piece| piece.path.clone()).collect();
     let submission = Submission {
         schema: SCHEMA,
         build: gristmill_worker::build_id(),
@@ -383,6 +369,33 @@ pub(crate) fn plan(
         columns: job.columns(),
     };
     Ok(Planned { submission, key, permit_key, output, files })
+}
+
+fn limits(options: &JobOptions) -> InputLimits {
+    InputLimits {
+        record_max: options.record_bytes_max,
+        expansion_max: options.expansion_max,
+        bad_records_max: options.bad_records_max,
+        ..InputLimits::default()
+    }
+}
+
+/// Claims the output directory, unless the job would overwrite its own input.
+fn claim_output<'a>(
+    options: &JobOptions,
+    pieces: &(impl Iterator<Item = &'a Piece> + Clone),
+    (cluster, gate): (&ClusterView, &ClaimGate),
+    key: &Secret,
+) -> Result<ClaimedOutput, SubmitError> {
+    let failed = |source| SubmitError::Output { source };
+    refuse_inputs(&options.output, pieces.clone()).map_err(failed)?;
+    refuse_overwritten(&options.written, pieces, cluster.standard_input.source().as_ref())?;
+    refuse_within(&options.written, &options.output)?;
+    // The probe's name is not secret, but must not be guessed by chance, so it is part of a hash of the key.
+    let nonce = key.derive("output probe").to_text()[..16].to_owned();
+    gate.pass(|| {
+        ClaimedOutput::claim(&options.output, options.overwrite, options.sync, &nonce).map_err(failed)
+    })
 }
 
 /// Rejects files to be written that are pieces of input, under any name, or the file from which standard input was
