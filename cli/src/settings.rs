@@ -1,7 +1,7 @@
 //! `gristmill.toml`: defaults of flags.
 //!
 //! Read from the file named by `--settings`, else `./gristmill.toml`, else `gristmill/gristmill.toml` in the user's
-//! configuration folder. A flag wins over an environment variable, that over the file, that over the default.
+//! configuration directory. A flag wins over an environment variable, that over the file, that over the default.
 //! Unknown keys are errors. A file that another user owns or may write is refused: it names the directory of secrets.
 
 use crate::trusted::{self, TrustError};

@@ -64,7 +64,7 @@ pub(crate) fn judge(error: &anyhow::Error) -> Exit {
     KINDS.iter().find_map(|kind| kind(error)).unwrap_or(Exit::with(exit::FAILED))
 }
 
-/// Checks the exit code of each kind of error against those of the reference. `tests/it` shows that commands end
+/// Checks the exit code of each kind of error against those of the reference. `cli/tests/it` shows that commands end
 /// with them.
 #[cfg(test)]
 mod tests {

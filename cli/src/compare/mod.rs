@@ -111,7 +111,7 @@ pub fn command() -> Command {
              Every policy meets the same jobs at the same times, on a fresh cluster of local processes for each run or \
              on the cluster of a given master, repeated in balanced orders (Williams designs), so that drift of the machine hits all \
              alike. Prints a table and verdicts, and writes report.html, report.csv, results.json and figures/ into the \
-             folder.",
+             directory.",
         )
         .mut_arg("policy", |flag| {
             flag.value_name("LIST").help_heading("Policies").help(

@@ -128,8 +128,8 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     if first {
         body.words(
             "This job is alone on its cluster, so every policy would have given it the slot. Policies differ when jobs \
-             compete: `gristmill lab replay JOURNAL --narrate --beside fifo,max-srpt` tells each decision of a master's \
-             journal, and `gristmill lab compare` runs the same jobs under several.",
+             compete: `gristmill lab whatif JOURNAL --policy fifo,max-srpt` simulates a master's journal under others, and \
+             `gristmill lab compare` runs the same jobs under several.",
         );
     }
     let again = if record.attempt.epoch == 0 { "" } else { " once more" };

@@ -1,4 +1,4 @@
-//! `history`, `trace` and `report` of ended jobs, requested from the next master in the same state directory.
+//! `job list --ended`, `trace` and `report` of ended jobs, requested from the next master in the same state directory.
 
 use crate::support::Sandbox;
 use crate::support::sandbox::PROGRAM;

@@ -12,7 +12,7 @@
 //!   ten invariants.
 //! - Command line: `cli`, `first_hour` (mistakes of new users), `cluster` (a
 //!   master and workers that a user starts), `cluster_flags` (their settings), `tokens`. `narrate` shows a
-//!   job pair by pair, and `history` shows ended jobs. `sim` and `verify` need no cluster. Also `compare`,
+//!   job pair by pair, and `history` is about ended jobs. `sim` and `verify` need no cluster. Also `compare`,
 //!   `paper` and `replay`.
 //! - `places`: clusters that `up` and `down` start and stop on hosts of ssh.
 //! - `stores`: inputs and outputs on object stores, against a server within the test.

@@ -1,4 +1,4 @@
-//! `sim`, `order`, `place`, `size`, `fit`: simulations and computations on the command line.
+//! `sim`, `order`, `place` and `size`: simulations and computations on the command line.
 
 use crate::support::Sandbox;
 use serde_json::Value;

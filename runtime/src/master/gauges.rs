@@ -34,7 +34,7 @@ type Values = Vec<(String, f64)>;
 pub static GAUGES: [Gauge; 11] = [
     Gauge {
         name: "gristmill_clock_seconds",
-        help: "Seconds since the master began; it goes on when a master comes back",
+        help: "Seconds since the master started; it goes on when a master comes back",
         values: |facts, values| values.push((String::new(), facts.now.seconds())),
     },
     Gauge {
@@ -104,7 +104,7 @@ pub static GAUGES: [Gauge; 11] = [
     },
     Gauge {
         name: "gristmill_worker_disk_free_bytes",
-        help: "What is free on the fullest spill folder of a worker",
+        help: "Free bytes on the fullest spill directory of a worker",
         values: |facts, values| of_workers(facts, values, |worker| worker.disk_free_bytes as f64),
     },
     Gauge {

@@ -1,4 +1,4 @@
-//! Snapshots of the ledger for the command line, the API and the dashboard.
+//! Snapshots of the ledger for the command line, the API and the live page.
 
 use crate::command::Outcome;
 use crate::event::Failure;

@@ -32,7 +32,7 @@
 //! # }
 //! ```
 //!
-//! Tests with clusters are in `testing::Cluster` of the package `gristmill`. They take a second and show the
+//! Tests with clusters are in `testing::LocalCluster` of the package `gristmill`. They take a second and show the
 //! interaction of several processes.
 
 mod files;

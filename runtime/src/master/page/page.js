@@ -421,7 +421,7 @@ const flow = (job) => (job.ended_ns ?? clock()) - job.arrived_ns;
 const jobLink = (job) => element("span", {}, element("span", { class: "swatch", style: { background: colour(job.job, 48) } }),
   element("a", { href: "#" + jobName(job.job) }, jobName(job.job)), " " + job.name);
 
-/** How long a job will take from now on if it goes on as it did since it began, ns; as `gristmill top` has it. */
+/** How long a job will take from now on if it goes on as it did since it began, ns. */
 function left(job) {
   if (!job.work || job.started_ns == null || ended(job)) return null;
   const [whole, rest] = [job.work.whole, job.work.left].map(([map, , reduce]) => map + reduce);
@@ -485,7 +485,7 @@ let drawn = [];
  * Lays the attempts of a worker into rows: one for each slot, and one each for what is queued or suspended, if anything is.
  * A worker does not say which slot runs what, nor, until it ends, when an attempt that was queued ahead has begun. So each
  * goes into the first slot that was free when it began, and one that found none began when a slot became free, or waits
- * still. (`gristmill top` does likewise: cli/src/top/app.rs.)
+ * still.
  */
 function lay({ attempts, counts }) {
   const { map, reduce } = counts.pools ?? { map: counts.unified, reduce: 0 };
