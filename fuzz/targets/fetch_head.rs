@@ -1,4 +1,4 @@
-//! See `fetch_head` in `entries.rs`.
+//! Target of libFuzzer: `fetch_head` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `fetch_request` in `entries.rs`.
+//! Target of libFuzzer: `fetch_request` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `join_line` in `entries.rs`.
+//! Target of libFuzzer: `join_line` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `journal` in `entries.rs`.
+//! Target of libFuzzer: `journal` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

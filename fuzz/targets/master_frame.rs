@@ -1,4 +1,4 @@
-//! See `master_frame` in `entries.rs`.
+//! Target of libFuzzer: `master_frame` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `policy_change` in `entries.rs`.
+//! Target of libFuzzer: `policy_change` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `range_request` in `entries.rs`.
+//! Target of libFuzzer: `range_request` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

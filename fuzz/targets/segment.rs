@@ -1,4 +1,4 @@
-//! See `segment` in `entries.rs`.
+//! Target of libFuzzer: `segment` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `submission` in `entries.rs`.
+//! Target of libFuzzer: `submission` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `value` in `entries.rs`.
+//! Target of libFuzzer: `value` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `worker_ended` in `entries.rs`.
+//! Target of libFuzzer: `worker_ended` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `worker_frame` in `entries.rs`.
+//! Target of libFuzzer: `worker_frame` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! See `workload_file` in `entries.rs`.
+//! Target of libFuzzer: `workload_file` of `entries.rs` on arbitrary bytes.
 #![no_main]
 #[path = "../entries.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Steps of reduces: segments, the order in which they were read, groups and output.
+//! Story of the reduces of a `--narrate` run, in steps: segments, the order in which they were read, groups and output.
 
 use super::body::{Body, Step, StepKind, all, lines, values};
 use super::facts::Facts;

@@ -1,4 +1,4 @@
-//! Order in which workers fetch and serve the segments of several jobs.
+//! Lanes, the slots of the shuffle: the order in which workers fetch and serve the segments of several jobs.
 
 use gristmill_scheduler::ids::JobId;
 use serde::{Deserialize, Serialize};
