@@ -23,6 +23,9 @@ impl NumberTable {
 
     fn parse(path: &Path, text: &str, known: &[&'static str]) -> Result<Self, InputFileError> {
         let refuse = |error: &dyn fmt::Display| InputFileError::new(path, error);
+        if text.contains('"') {
+            return Err(refuse(&"cells are numbers, without quotes"));
+        }
         let mut reader = csv::ReaderBuilder::new();
         let mut reader = reader.comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| refuse(&error))?.clone();
@@ -31,16 +34,21 @@ impl NumberTable {
             None => Err(refuse(&format!("column `{name}` does not exist; columns: {}", known.join(", ")))),
         };
         let columns = header.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        if let Some(twice) = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at])) {
+            return Err(refuse(&format!("column `{}` stands twice", columns[twice])));
+        }
         let mut rows = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| refuse(&error))?;
             let line = record.position().map_or(0, csv::Position::line) as usize;
-            let cells = record.deserialize(None);
-            let cells: Vec<Option<f64>> = cells.map_err(|error| refuse(&format!("line {line}: {error}")))?;
-            if cells.iter().flatten().any(|number| !number.is_finite()) {
-                return Err(refuse(&format!("line {line}: not all numbers are finite")));
-            }
-            rows.push((line, cells));
+            let number = |(cell, column): (&str, &&str)| match cell.parse::<f64>() {
+                _ if cell.is_empty() => Ok(None),
+                Ok(number) if number.is_finite() => Ok(Some(number)),
+                _ => {
+                    Err(refuse(&format!("line {line}: `{column}` is `{cell}`, which is not a finite number")))
+                }
+            };
+            rows.push((line, record.iter().zip(&columns).map(number).collect::<Result<_, _>>()?));
         }
         match rows.is_empty() {
             true => Err(refuse(&"no row follows the header")),
@@ -122,8 +130,10 @@ mod tests {
         let mistakes = [
             ("mu\n", "t.csv: no row follows the header"),
             ("mu,prize\n1,1\n", "column `prize` does not exist; columns: mu, price"),
-            ("mu\nfast\n", "line 2: "),
-            ("mu\nnan\n", "line 2: not all numbers are finite"),
+            ("mu\nfast\n", "line 2: `mu` is `fast`, which is not a finite number"),
+            ("mu,mu\n1,1\n", "column `mu` stands twice"),
+            ("mu\n\"0.5\"1\n", "without quotes"),
+            ("mu\nnan\n", "line 2: `mu` is `nan`, which is not a finite number"),
             ("mu,price\n1\n", "line: 2"),
         ];
         for (text, expected) in mistakes {

@@ -108,6 +108,9 @@ impl UpCommand {
         if self.print && matches!(self.on, PlaceName::Ssh | PlaceName::Ray) {
             return Err(usage("--print is for --on slurm and --on kubernetes".to_owned()));
         }
+        if self.hosts.is_some() && self.on != PlaceName::Ssh {
+            return Err(usage("--hosts is for --on ssh".to_owned()));
+        }
         Ok(match self.on {
             PlaceName::Ssh => {
                 let hosts = read_hosts(self.hosts.as_deref().unwrap_or(Path::new("-")))?;
@@ -128,6 +131,9 @@ impl UpCommand {
             let missing = "--listen is missing: name an address of this machine that the workers reach";
             return Err(usage(missing.to_owned()));
         };
+        if listen.room().is_some_and(|ports| ports != 1) {
+            return Err(usage("a master has one port: --listen ADDRESS:PORT".to_owned()));
+        }
         let listen = SocketAddr::new(listen.ip, *listen.ports().start()).to_string();
         let state = state.display().to_string();
         let mut words = ["master", "--listen", &listen, "--state", &state].map(str::to_owned).to_vec();

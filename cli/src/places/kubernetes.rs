@@ -86,14 +86,21 @@ fn manifests(flags: &UpCommand) -> String {
         |words: &[String]| words.iter().map(|word| format!(", {}", string(word))).collect::<String>();
     let workers = flags.workers_per_host.unwrap_or(1).to_string();
     let values = [
-        ("@NODES@", flags.nodes.to_string()),
-        ("@PROCESSORS@", workers),
-        ("@IMAGE@", string(flags.image.as_deref().unwrap_or_default())),
-        ("@MEMORY@", string(&flags.pod_memory)),
-        ("@MASTER@", further(&flags.master_flag)),
-        ("@WORKER@", further(&flags.worker_flags)),
+        ("NODES", flags.nodes.to_string()),
+        ("PROCESSORS", workers),
+        ("IMAGE", string(flags.image.as_deref().unwrap_or_default())),
+        ("MEMORY", string(&flags.pod_memory)),
+        ("MASTER", further(&flags.master_flag)),
+        ("WORKER", further(&flags.worker_flags)),
     ];
-    values.iter().fold(MANIFESTS.to_owned(), |text, (name, value)| text.replace(name, value))
+    // In one pass, so that values are not searched for variables.
+    let mut pieces = MANIFESTS.split('@');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    while let (Some(name), Some(rest)) = (pieces.next(), pieces.next()) {
+        text.extend(values.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.as_str()));
+        text.push_str(rest);
+    }
+    text
 }
 
 /// Creates identity and tokens in an empty private directory, and returns them as Secrets in JSON.
@@ -135,6 +142,8 @@ mod tests {
             text(&["--image", "registry.example/gristmill:1", "--nodes", "3", "--", "--memory", "a\"b"]);
         let text = text.unwrap();
         assert!(text.contains(r#"--workers, "1", "--memory", "a\"b"]"#), "{text}");
+        let other = super::tests::text(&["--image", "a@MEMORY@b", "--nodes", "1"]).unwrap();
+        assert!(other.contains("image: \"a@MEMORY@b\""), "{other}");
         assert!(text.contains("replicas: 3") && !text.contains('@'), "{text}");
         assert!(!text.contains("gm1:") && !text.contains("kind: Secret"));
     }

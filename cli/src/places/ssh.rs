@@ -89,6 +89,9 @@ fn parse(text: &str) -> Result<BTreeSet<String>, String> {
         if host.is_empty() || line.starts_with('-') || host.starts_with('-') || !line.bytes().all(plain) {
             return Err(format!("line {}: `{line}` is not a host: write [USER@]HOST", number + 1));
         }
+        if host.matches(':').count() == 1 {
+            return Err(format!("line {}: `{line}` has a port: write it into ssh's settings", number + 1));
+        }
         hosts.insert(line.to_owned());
     }
     if hosts.is_empty() { Err("it names no host".to_owned()) } else { Ok(hosts) }

@@ -27,17 +27,20 @@ impl DefaultSystem {
     /// An unknown system.
     pub fn of(name: &str) -> anyhow::Result<Self> {
         let name = name.trim();
+        let is_host = |host: &str| {
+            host.starts_with(|first: char| first.is_ascii_alphanumeric())
+                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+                && !["file", "local"].iter().any(|word| host.eq_ignore_ascii_case(word))
+        };
+        let is_machine = |name: &str| match name.split_once(':') {
+            Some((host, port)) => is_host(host) && port.parse::<u16>().is_ok(),
+            None => is_host(name),
+        };
         match scheme_of(name) {
             _ if name == "local" => Ok(Self::Local),
             Some(("file", rest)) if is_this(machine_and_path(rest).0) => Ok(Self::Local),
             Some(("hdfs" | "viewfs", _)) => Ok(Self::Hdfs),
-            // A machine, with or without a port.
-            None if name.contains(|letter: char| letter.is_ascii_alphanumeric())
-                && !name.contains('/')
-                && !name.starts_with("file") =>
-            {
-                Ok(Self::Hdfs)
-            }
+            None if is_machine(name) => Ok(Self::Hdfs),
             _ => Err(usage(format!(
                 "`{name}' is not a supported file system; available: hdfs://HOST/ and file:///"
             ))),

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Options with a value behind them.
 const WITH_VALUE: &str = "input output mapper combiner reducer file dfs inputformat outputformat \
-                          partitioner numReduceTasks inputreader mapdebug reducedebug jobconf cmdenv cacheFile \
+                          partitioner numReduceTasks inputreader jobconf cmdenv cacheFile \
                           cacheArchive io D fs jt files libjars archives tokenCacheFile numMapTasks";
 
 /// Options that set a property.

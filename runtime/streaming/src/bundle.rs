@@ -6,33 +6,66 @@
 use super::ShippedFile;
 use super::folder::create_private;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use tar::{Archive, Builder, HeaderMode};
+use tar::{Archive, Builder, Header, HeaderMode};
+use walkdir::{DirEntry, WalkDir};
 
 /// Maximum bytes of a bundle. Workers hold it in memory while they unpack it.
 pub const BUNDLE_BYTES_MAX: u64 = 1 << 30;
 
+/// Maximum depth of a shipped directory.
+const DEPTH_MAX: usize = 256;
+
 /// Writes all files, and directories with their content, to a bundle. A named path may be a link and is
-/// followed; within directories links stay links.
+/// followed; within directories links stay links. A file that grows while it is read is cut at its size before.
 ///
 /// # Errors
-/// A file that cannot be read, or more than 1 GiB.
+/// A path that cannot be read or is neither file, directory nor link, or more than 1 GiB.
 pub fn write_bundle(files: &[ShippedFile], to: &Path) -> io::Result<()> {
     let mut bundle = Builder::new(BufWriter::new(File::create_new(to)?));
-    bundle.follow_symlinks(false);
-    bundle.mode(HeaderMode::Deterministic);
+    let mut bytes = 0;
     for ShippedFile { name, path } in files {
-        let added = match path.is_dir() {
-            true => bundle.append_dir_all(name, path),
-            false => File::open(path).and_then(|mut file| bundle.append_file(name, &mut file)),
-        };
-        added.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        for entry in WalkDir::new(path).max_depth(DEPTH_MAX).sort_by_file_name() {
+            let entry = entry?;
+            let place: PathBuf = match entry.path().strip_prefix(path) {
+                Ok(below) if 0 < entry.depth() => Path::new(name).join(below),
+                _ => PathBuf::from(name),
+            };
+            add(&mut bundle, &entry, &place, &mut bytes).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", entry.path().display()))
+            })?;
+        }
     }
-    bundle.into_inner()?.flush()?;
-    match fs::metadata(to)?.len() > BUNDLE_BYTES_MAX {
-        true => Err(io::Error::other(format!("what is shipped has more than {BUNDLE_BYTES_MAX} bytes"))),
-        false => Ok(()),
+    bundle.into_inner()?.flush()
+}
+
+fn add(bundle: &mut Builder<impl Write>, entry: &DirEntry, place: &Path, bytes: &mut u64) -> io::Result<()> {
+    let path = entry.path();
+    let found = if entry.depth() == 0 { fs::metadata(path)? } else { fs::symlink_metadata(path)? };
+    let mut header = Header::new_gnu();
+    header.set_metadata_in_mode(&found, HeaderMode::Deterministic);
+    if found.is_symlink() {
+        return bundle.append_link(&mut header, place, fs::read_link(path)?);
+    }
+    if found.is_dir() {
+        return bundle.append_data(&mut header, place, io::empty());
+    }
+    if !found.is_file() {
+        return Err(io::Error::other("it is neither a file, a directory nor a link"));
+    }
+    if found.len() == 0 && 0 < File::open(path)?.read(&mut [0])? {
+        return Err(io::Error::other("it has content but no size; copy it and ship the copy"));
+    }
+    *bytes += found.len();
+    if *bytes > BUNDLE_BYTES_MAX {
+        return Err(io::Error::other(format!("with it more than {BUNDLE_BYTES_MAX} bytes are shipped")));
+    }
+    let mut content = File::open(path)?.take(found.len());
+    bundle.append_data(&mut header, place, &mut content)?;
+    match content.limit() {
+        0 => Ok(()),
+        _ => Err(io::Error::other("it became shorter while it was read")),
     }
 }
 
@@ -73,6 +106,21 @@ impl Drop for UnpackedBundle {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn special_file_or_too_much_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("large");
+        File::create(&large).unwrap().set_len(BUNDLE_BYTES_MAX + 1).unwrap();
+        for path in [PathBuf::from("/dev/zero"), PathBuf::from("/proc/self/status"), large] {
+            let to = folder.path().join("bundle");
+            let shipped = ShippedFile { name: "x".to_owned(), path: path.clone() };
+            let error = write_bundle(&[shipped], &to).unwrap_err().to_string();
+            assert!(error.starts_with(path.to_str().unwrap()), "{error}");
+            assert!(fs::metadata(&to).unwrap().len() < 4096);
+            fs::remove_file(to).unwrap();
+        }
+    }
 
     #[test]
     fn bundle_brings_files_folders_and_rights() {

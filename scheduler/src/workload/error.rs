@@ -16,6 +16,9 @@ pub enum LineError {
         /// Description of valid values.
         wanted: &'static str,
     },
+    /// A quote is not closed, or has text after it.
+    #[error("a quote is not closed, or is not the end of its cell")]
+    Quote,
     /// The number of cells differs from the number of columns.
     #[error("the number of cells is {found}, not {wanted}")]
     Cells {

@@ -92,9 +92,9 @@ pub(super) fn read_csv(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
         (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty() && !text.starts_with('#'));
     let Some((line, header)) = lines.next() else { return Ok(Trace::default()) };
     let bad = |line: u64, error: LineError| WorkloadError::Line(BadLine { line, error });
-    let columns = header_of(line, &cells(header))?;
+    let columns = header_of(line, &cells(header).map_err(|error| bad(line, error))?)?;
     for (line, text) in lines {
-        let cells = cells(text);
+        let cells = cells(text).map_err(|error| bad(line, error))?;
         if cells.len() != columns.len() {
             let wanted = format!("{} as in the header", columns.len());
             return Err(bad(line, LineError::Cells { found: cells.len(), wanted }));
@@ -122,14 +122,28 @@ fn header_of(line: u64, cells: &[String]) -> Result<Vec<&'static str>, WorkloadE
 }
 
 /// Splits a line into cells without surrounding spaces. A cell in quotes may contain commas, and doubled quotes.
-fn cells(line: &str) -> Vec<String> {
+fn cells(line: &str) -> Result<Vec<String>, LineError> {
+    let line = line.trim();
+    if !has_whole_quotes(line) {
+        return Err(LineError::Quote);
+    }
     let mut reader = csv::ReaderBuilder::new();
-    let mut reader = reader.has_headers(false).trim(csv::Trim::All).from_reader(line.trim().as_bytes());
-    reader
-        .records()
-        .flatten()
-        .flat_map(|record| record.iter().map(str::to_owned).collect::<Vec<_>>())
-        .collect()
+    let mut reader = reader.has_headers(false).trim(csv::Trim::All).from_reader(line.as_bytes());
+    let record = reader.records().next().and_then(Result::ok).unwrap_or_default();
+    Ok(record.iter().map(str::to_owned).collect())
+}
+
+/// True if each quoted text is a whole cell. The library takes other quotes as they come.
+fn has_whole_quotes(line: &str) -> bool {
+    let line = line.replace("\"\"", "");
+    let pieces: Vec<&str> = line.split('"').collect();
+    let last = pieces.len() - 1;
+    // Every other piece is outside of quotes.
+    last.is_multiple_of(2)
+        && pieces.iter().enumerate().step_by(2).all(|(at, piece)| {
+            (at == 0 || at == last && piece.is_empty() || piece.starts_with(','))
+                && (at == last || at == 0 && piece.is_empty() || piece.ends_with(','))
+        })
 }
 
 impl JobRow {

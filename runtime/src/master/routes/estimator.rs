@@ -1,6 +1,4 @@
 //! Routes that read and replace the estimator's memory, so that experiments on one master can start alike.
-//!
-//! Its storage over restarts is in `master::history`.
 
 use super::{Answered, RouteRefusal, ShownBody, body, call, ok, parsed};
 use crate::api::EstimatorMemory;
