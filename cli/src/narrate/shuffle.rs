@@ -28,12 +28,12 @@ fn step(facts: &Facts, fetch: &FetchRecord, first: bool) -> Step {
     let (title, how) = match fetch.bytes {
         0 => (
             format!("{to} reads what map-{map} made for it where it lies"),
-            format!("it reads what map-{map} put out for them on the same machine. Nothing travels."),
+            format!("it reads the output of map-{map} on the same machine. Nothing travels."),
         ),
         bytes => (
             format!("{to} fetches what map-{map} made for it from {from}: {}", Bytes(bytes)),
             format!(
-                "it asked {from} over HTTP for what map-{map} put out for them: {} in {}.",
+                "it requested the output of map-{map} from {from} over HTTP: {} in {}.",
                 Bytes(bytes),
                 Span(fetch.ended_ns.saturating_sub(fetch.started_ns))
             ),

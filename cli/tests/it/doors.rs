@@ -1,9 +1,9 @@
 //! Holders of tokens who exceed their rights: they ask for secrets of the cluster, or for jobs and uploads of
 //! other users.
 
-use crate::support::Sandbox;
 use crate::support::http::{request, request_with};
 use crate::support::standing::{JoinLine, Standing, await_join_line};
+use crate::support::{Sandbox, until};
 use serde_json::Value;
 use std::fs;
 
@@ -108,10 +108,15 @@ fn job_is_cancelled_by_the_token_that_submitted_it_or_an_admin_and_by_no_other()
     cancel(&second, &ada).expect_code(0);
     cancel(&third, &sandbox.text("state/join")).expect_code(0);
     for list in [&["jobs"][..], &["jobs", "--ended"]] {
-        let listed = sandbox.gristmill(list).finish().expect_code(0).stdout_text();
-        let row =
-            |job: &str| listed.lines().find(|line| line.split_whitespace().next() == Some(job)).unwrap();
-        assert!(row(&first).contains("submit-ada") && row(&third).contains("admin"), "{listed}");
+        // An ended job is archived a moment after its end.
+        let (of_ada, of_admin) = until("both jobs to be listed", || {
+            let listed = sandbox.gristmill(list).finish().expect_code(0).stdout_text();
+            let row = |job: &str| {
+                listed.lines().find(|line| line.split_whitespace().next() == Some(job)).map(str::to_owned)
+            };
+            row(&first).zip(row(&third))
+        });
+        assert!(of_ada.contains("submit-ada") && of_admin.contains("admin"), "{of_ada}\n{of_admin}");
     }
     assert_eq!(standing.job(&second)["owner"], "submit-ada");
     standing.end();

@@ -368,16 +368,16 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
 // To a master.
 
 /// Bytes of a long text in a frame: accepted, since its length is allowed.
-const TEXT_BYTES: usize = 11 << 20;
+const TEXT_BYTES: usize = 9 << 20;
 
-/// Number of frames of a lie in bulk: of [`TEXT_BYTES`] each, 230 MB.
+/// Number of frames of a lie in bulk: of [`TEXT_BYTES`] each, 190 MB.
 const FRAMES: usize = 20;
 
 /// Number of frames with long lists, which take long to read: more than may be in flight at once.
 const LIST_FRAMES: usize = 4;
 
 /// Maximum memory of the lists in a frame.
-const LIST_BYTES: usize = 11 << 20;
+const LIST_BYTES: usize = 9 << 20;
 
 /// Connects to a master with the token of a worker, before any frame is sent.
 async fn connect(line: &JoinLine) -> Line {

@@ -41,9 +41,9 @@ pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Maximum slots of one worker, of one kind.
 pub const SLOTS_MAX: u32 = 1000;
 
-/// Maximum length of a worker's frame in bytes: all partitions that a job can have, of one map, are less than half of
-/// it. For each faulty worker a master may hold one frame as received and three decoded ones in memory.
-pub const WORKER_FRAME_BYTES_MAX: usize = 12 << 20;
+/// Maximum length of a worker's frame in bytes: all partitions that a job can have, of one map, are less than two
+/// thirds of it. For each faulty worker a master may hold one frame as received and three decoded ones in memory.
+pub const WORKER_FRAME_BYTES_MAX: usize = 10 << 20;
 
 /// Maximum memory of the lists of a worker's frame, bytes. Lists of valid frames are not much larger than their
 /// encoding, and several frames of a faulty worker are in a master's memory at once.
