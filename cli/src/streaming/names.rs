@@ -56,7 +56,6 @@ const REFUSED: [(&str, &str, &str); 27] = [
     ("mapreduce.reduce.env*", "", CMDENV),
     ("stream.addenvironment", "", CMDENV),
     ("stream.io.identifier.resolver.class", "", LINES),
-    ("stream.jobconf.truncate.limit", "-1", NOTHING),
     ("stream.map.input", "text", LINES),
     ("stream.map.input.writer.class", "", LINES),
     ("stream.map.output", "text", LINES),
