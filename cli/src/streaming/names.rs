@@ -40,7 +40,7 @@ const ALIASES: &[(&str, &str)] = &[
 /// New names of properties that change the result in Hadoop and have no effect here, each with a value by which it changes
 /// nothing, and with a replacement. A job with another value is refused. A name with `*` is a prefix. All
 /// other properties change how a job runs, or are a job's own: commands see them.
-const REFUSED: [(&str, &str, &str); 27] = [
+const REFUSED: [(&str, &str, &str); 26] = [
     ("mapred.child.env", "", CMDENV),
     ("mapreduce.fileoutputcommitter.marksuccessfuljobs", "true", "remove _SUCCESS from the output"),
     ("mapreduce.input.fileinputformat.inputdir", "", "use -input"),

@@ -19,7 +19,7 @@ pub fn completions_in_order(order: &[[f64; 2]]) -> Vec<f64> {
 const BATCH_MAX: usize = 9;
 
 /// Returns the smallest total response time and the smallest makespan of a batch over all orders that are the same at
-/// both stations; `None` if there are more than [`BATCH_MAX`] jobs.
+/// both stations; `None` if there are more than `BATCH_MAX` jobs.
 #[must_use]
 pub fn best_in_order(jobs: &[[f64; 2]]) -> Option<[f64; 2]> {
     fn extend(rest: &mut Vec<[f64; 2]>, state: [f64; 3], best: &mut [f64; 2]) {
