@@ -83,10 +83,18 @@ pub async fn end(state: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the number of jobs that have not ended; 0 if no master responds.
-pub async fn live_jobs(state: &Path) -> u32 {
-    let Some(line) = join_line(state) else { return 0 };
-    let client = AsyncClient::new(&line);
-    let status = timeout(ANSWER_MAX, client.master()).await;
-    status.ok().and_then(Result::ok).map_or(0, |status| status.jobs_live)
+/// Returns the number of jobs that have not ended; 0 without a master.
+///
+/// # Errors
+/// A master that does not respond.
+pub async fn live_jobs(state: &Path) -> anyhow::Result<u32> {
+    let Some(pid) = StateFolder::holder(state) else { return Ok(0) };
+    if let Some(line) = join_line(state)
+        && let Ok(Ok(status)) = timeout(ANSWER_MAX, AsyncClient::new(&line).master()).await
+    {
+        return Ok(status.jobs_live);
+    }
+    Err(refused(format!(
+        "the master of process {pid} does not respond, so its jobs are not known: --now ends it and abandons them"
+    )))
 }

@@ -154,12 +154,17 @@ pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
             record.machine
         )));
     }
-    let live = runtime.block_on(master::live_jobs(&state));
-    if live > 0 && !flags.now {
-        let jobs = counted(u64::from(live), "job has", "jobs have");
-        return Err(refused(format!(
-            "{jobs} not ended: `gristmill job wait` waits, and --now abandons them"
-        )));
+    match runtime.block_on(master::live_jobs(&state)) {
+        Ok(0) => {}
+        Ok(live) if flags.now => say!("{} abandoned", counted(live.into(), "job is", "jobs are")),
+        Ok(live) => {
+            let jobs = counted(live.into(), "job has", "jobs have");
+            return Err(refused(format!(
+                "{jobs} not ended: `gristmill job wait` waits, and --now abandons them"
+            )));
+        }
+        Err(error) if !flags.now => return Err(error),
+        Err(_) => {}
     }
     runtime.block_on(take_down(record, &state, flags.forget))?;
     say!("down: {words}");

@@ -123,6 +123,18 @@ fn host_that_is_away_when_all_goes_down_is_named_and_tried_again() {
 }
 
 #[test]
+fn down_refuses_while_a_job_runs_and_abandons_it_with_now() {
+    let hosts = Hosts::named("alpha\n");
+    hosts.up(&[]).expect_code(0);
+    let out = hosts.sandbox.text("out");
+    let job = ["submit", "synthetic", "--maps", "1", "--map-time", "60s", "--detach", "--output", &out];
+    hosts.gristmill(&job).expect_code(0);
+    hosts.gristmill(&["down"]).expect_code(3).expect_words(&["1 job has not ended", "--now"]);
+    hosts.gristmill(&["down", "--now"]).expect_code(0).expect_words(&["1 job is abandoned"]);
+    hosts.assert_nothing_left();
+}
+
+#[test]
 fn workers_whose_master_was_killed_are_brought_down_all_the_same() {
     let hosts = Hosts::named("alpha\n");
     hosts.up(&[]).expect_code(0);

@@ -10,7 +10,11 @@ use std::path::{Path, PathBuf};
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub enum ForeignError {
     /// It belongs to another user.
-    #[error("{} belongs to user {owner}, not to user {user} who runs this", path.display())]
+    #[error(
+        "{} belongs to user {owner}, not to user {user} who runs this; copy it, or run `chown {user} {}`",
+        path.display(),
+        path.display()
+    )]
     Owner {
         path: PathBuf,
         /// User id of its owner.

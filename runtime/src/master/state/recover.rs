@@ -154,8 +154,8 @@ impl MasterState {
             RecoveryRecord::Joined { at, worker, hello } => {
                 replayed.now = replayed.now.max(at);
                 let hello: Hello = decoded(&hello, HELLO_BYTES_MAX)?;
-                let (nobody, _) = unbounded_channel();
-                self.enter_worker(at, worker, hello, nobody);
+                let (disconnected, _) = unbounded_channel();
+                self.enter_worker(at, worker, hello, disconnected);
             }
             RecoveryRecord::Said { at, worker, frame } => {
                 replayed.now = replayed.now.max(at);

@@ -979,15 +979,15 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         ended_ns: 0,
     };
     let fetch_failed = |map, from| WorkerFrame::FetchFailed { map, from, class, message: message() };
-    let nobody = AttemptId { task: TaskId::map(second, 1_000_000), epoch: 7 };
+    let unknown = AttemptId { task: TaskId::map(second, 1_000_000), epoch: 7 };
     let progress = |attempt| AttemptProgress { attempt, bytes_in: u64::MAX, records_in: u64::MAX };
-    let beats = Heartbeat { running: vec![progress(other), progress(nobody)], ..Heartbeat::default() };
+    let beats = Heartbeat { running: vec![progress(other), progress(unknown)], ..Heartbeat::default() };
     let lies = [
         WorkerFrame::MapFinished { attempt: map(job), fingerprint, report: report() },
-        WorkerFrame::MapFinished { attempt: nobody, fingerprint, report: report() },
+        WorkerFrame::MapFinished { attempt: unknown, fingerprint, report: report() },
         WorkerFrame::PartFinished { attempt: other, part: part(), stamp, report: report() },
         WorkerFrame::AttemptFailed { attempt: other, class, message: message(), report: report() },
-        WorkerFrame::AttemptFailed { attempt: nobody, class, message: message(), report: report() },
+        WorkerFrame::AttemptFailed { attempt: unknown, class, message: message(), report: report() },
         WorkerFrame::Returned { attempt: other },
         WorkerFrame::Suspended { attempt: other },
         WorkerFrame::NotSuspended { attempt: other },
@@ -995,13 +995,13 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         WorkerFrame::HandedOver { attempt: held[0], state, report: report() },
         WorkerFrame::CommitRequest { attempt: other },
         WorkerFrame::Log { attempt: Some(other), bytes: b"forged".to_vec() },
-        WorkerFrame::Log { attempt: Some(nobody), bytes: b"forged".to_vec() },
+        WorkerFrame::Log { attempt: Some(unknown), bytes: b"forged".to_vec() },
         fetched(map(job), vec![0]),
         fetched(map(second), vec![0, 1, 77]),
-        fetched(nobody, vec![0]),
+        fetched(unknown, vec![0]),
         fetched(other, vec![0]),
         fetch_failed(map(job), honest),
-        fetch_failed(nobody, honest),
+        fetch_failed(unknown, honest),
         fetch_failed(other, honest),
         WorkerFrame::Heartbeat(beats),
     ];
