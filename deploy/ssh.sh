@@ -1,7 +1,7 @@
 # Starts or ends the workers of one host. `gristmill cluster up --on ssh` and `gristmill cluster down` send this to `ssh HOST sh -s`,
 # with these variables in front of it, and the flags of the workers as positional parameters (`set -- FLAG...`):
 #   verb     start or end
-#   folder   directory of these workers, below the home directory; it exists
+#   directory   directory of these workers, below the home directory; it exists
 #   program  path of gristmill on the host; empty if it was sent into the directory
 #   join     the line with which workers join; it is in no command line, environment or file
 set -eu
@@ -27,8 +27,8 @@ boot_id() {
 
 # Lists the live processes of the session that process $1 leads.
 members() {
-    for directory in /proc/[0-9]*; do
-        look "${directory#/proc/}" && [ "$session" = "$1" ] && [ "$state" != Z ] && echo "${directory#/proc/}"
+    for entry in /proc/[0-9]*; do
+        look "${entry#/proc/}" && [ "$session" = "$1" ] && [ "$state" != Z ] && echo "${entry#/proc/}"
     done
     return 0
 }
@@ -50,16 +50,16 @@ ends_within() {
 
 start_workers() {
     if [ -z "$program" ]; then
-        program=$folder/gristmill
+        program=$directory/gristmill
         chmod 700 "$program"
     fi
     [ -x "$program" ] || fail "$program does not exist; without --program it is sent"
     temporary=$(mktemp -d "${TMPDIR:-/tmp}/gristmill-guest-XXXXXX")
-    echo "$temporary" > "$folder/temporary"
-    printf '%s\n' "$join" | TMPDIR=$temporary setsid "$program" worker --join - "$@" > "$folder/worker.log" 2>&1 &
+    echo "$temporary" > "$directory/temporary"
+    printf '%s\n' "$join" | TMPDIR=$temporary setsid "$program" worker --join - "$@" > "$directory/worker.log" 2>&1 &
     pid=$!
     look "$pid"
-    echo "$pid $start $(boot_id)" > "$folder/process"
+    echo "$pid $start $(boot_id)" > "$directory/process"
     # Invalid flags end the workers at once.
     sleep 0.5
     if ! look "$pid" || [ "$state" = Z ]; then
@@ -71,18 +71,18 @@ start_workers() {
 
 # Ends the workers, prints the end of their log and removes all their files.
 end_workers() {
-    [ -d "$folder" ] || return 0
-    if { read -r pid started boot < "$folder/process"; } 2> /dev/null && is_ours; then
+    [ -d "$directory" ] || return 0
+    if { read -r pid started boot < "$directory/process"; } 2> /dev/null && is_ours; then
         # They end by themselves after their master. A second signal ends them at once.
         ends_within 50 || { kill -TERM "$pid"; sleep 0.2; kill -TERM "$pid"; ends_within 50; } 2> /dev/null || {
-            echo "the workers did not end when they were asked to, and were killed" >> "$folder/worker.log"
+            echo "the workers did not end when they were asked to, and were killed" >> "$directory/worker.log"
             kill -KILL $(members "$pid")
             ends_within 50 || fail "process $pid does not end"
         }
     fi
-    tail -c 65536 "$folder/worker.log" 2> /dev/null || true
-    rm -rf "$(cat "$folder/temporary" 2> /dev/null)" "$folder"
-    rmdir "${folder%/*}" 2> /dev/null || true
+    tail -c 65536 "$directory/worker.log" 2> /dev/null || true
+    rm -rf "$(cat "$directory/temporary" 2> /dev/null)" "$directory"
+    rmdir "${directory%/*}" 2> /dev/null || true
 }
 
 "${verb}_workers" "$@"

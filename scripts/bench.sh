@@ -28,7 +28,7 @@ fi
 program=${CARGO_TARGET_DIR:-target}/dist
 
 # The limit programs and Renoir: built from their sources into a directory of ours, as theirs may be read-only.
-build_peer() { # folder, program
+build_peer() { # directory, program
     local target=$home/$1/target
     [[ -x $target/release/$2 ]] && return
     if [[ ! -d $peers/$1 ]]; then
@@ -84,7 +84,7 @@ inputs_complete() {
 inputs_complete || make_data
 
 # Inputs derived from those, and additional ones, for rows without a limit program.
-packed() { # folder, command: the books in 8 files
+packed() { # directory, command: the books in 8 files
     [[ -d $data/$1 ]] && return
     say "packing books with $2"
     rm -rf "$data/$1.new" && mkdir "$data/$1.new"
@@ -101,7 +101,7 @@ if [[ ! -d $data/small-files ]]; then
     mv "$data/small-files.new" "$data/small-files"
 fi
 # Users in a shuffled order, visits at random; in the second table a tenth of them are by one user.
-large_join() { # folder, share of the visits by one user
+large_join() { # directory, share of the visits by one user
     [[ -d $data/$1 ]] && return
     say "making tables of 10 million rows"
     rm -rf "$data/$1.new" && mkdir "$data/$1.new"

@@ -5,7 +5,7 @@ A job runs from submission to end, a worker is killed, a reason is read on hover
 link allows it, and a program takes the port of a killed master.
 
 Needs chromium and chromedriver (Debian: chromium chromium-driver), which it drives by WebDriver's HTTP alone. Uses loopback
-only. --pictures FOLDER stores screenshots, light, dark and narrow.
+only. --pictures DIRECTORY stores screenshots, light, dark and narrow.
 """
 import argparse, base64, contextlib, http.server, json, os, pathlib, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 import urllib.error, urllib.request
@@ -95,15 +95,15 @@ class Browser:
 class Cluster:
     """A master and two workers of one slot, in a directory of their own."""
 
-    def __init__(self, program: str, folder: pathlib.Path):
-        self.program, self.folder, self.ours = program, folder, []
-        self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "TMPDIR": str(folder)}
-        (folder / "state").mkdir()
+    def __init__(self, program: str, directory: pathlib.Path):
+        self.program, self.directory, self.ours = program, directory, []
+        self.environment = {**os.environ, "XDG_STATE_HOME": str(directory / "state"), "TMPDIR": str(directory)}
+        (directory / "state").mkdir()
         self.start_master()
         self.workers = [self.start("worker", "--workers", "1", "--slots", "1") for _ in range(2)]
 
     def start(self, *arguments):
-        log = open(self.folder / f"{len(self.ours)}.log", "w")
+        log = open(self.directory / f"{len(self.ours)}.log", "w")
         started = subprocess.Popen([self.program, *arguments], env=self.environment, stdout=log, stderr=log)
         self.ours.append(started)
         return started
@@ -138,18 +138,18 @@ def children(pid: int) -> list:
 
 
 def check(cluster: Cluster, browser: Browser, pictures):
-    folder = cluster.folder
+    directory = cluster.directory
     browser.open(cluster.ask("page"))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     assert "enter=" not in browser.run("return location.href"), "the code stays in the address"
     browser.until("both workers", "document.querySelectorAll('#workers-table tbody tr').length === 2")
     assert browser.run("return document.getElementById('no-jobs').hidden") is False
 
-    text = folder / "text"
+    text = directory / "text"
     text.write_text("".join(f"{HOSTILE} line {number}\n" for number in range(2000)))
-    cluster.ask("submit", "grep", HOSTILE, str(text), "--detach", "--output", str(folder / "hostile"))
+    cluster.ask("submit", "grep", HOSTILE, str(text), "--detach", "--output", str(directory / "hostile"))
     job = cluster.ask("submit", "synthetic", "--maps", "12", "--reduces", "2", "--map-time", "700ms", "--reduce-time", "1s",
-                      "--map-bytes", "100KB", "--detach", "--output", str(folder / "out"))
+                      "--map-bytes", "100KB", "--detach", "--output", str(directory / "out"))
     row = f"[...document.querySelectorAll('#jobs-table tbody tr')].find((row) => row.innerText.includes('{job} '))"
     browser.until(f"{job} runs", f"{row}?.innerText.includes('running')")
     browser.until("a map has ended", f"/[1-9]\\d* of 12/.test({row}?.innerText)")
@@ -214,7 +214,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
 def sleeper(cluster: Cluster, name: str) -> str:
     """A job that runs until it is cancelled."""
     return cluster.ask("submit", "synthetic", "--maps", "1", "--reduces", "1", "--map-time", "600s", "--detach",
-                       "--output", str(cluster.folder / name))
+                       "--output", str(cluster.directory / name))
 
 
 def state(cluster: Cluster, job: str) -> str:
@@ -371,7 +371,7 @@ def look(cluster: Cluster, pictures: pathlib.Path):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="target/debug/gristmill", help="the program (default: %(default)s)")
-    parser.add_argument("--pictures", type=pathlib.Path, help="folder for pictures of the page")
+    parser.add_argument("--pictures", type=pathlib.Path, help="directory for pictures of the page")
     options = parser.parse_args()
     missing = [tool for tool in ("chromedriver", "chromium") if shutil.which(tool) is None]
     if missing:
@@ -379,8 +379,8 @@ def main() -> int:
         return 0
     if options.pictures:
         options.pictures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="gristmill-page-") as folder:
-        cluster = Cluster(os.path.abspath(options.program), pathlib.Path(folder))
+    with tempfile.TemporaryDirectory(prefix="gristmill-page-") as directory:
+        cluster = Cluster(os.path.abspath(options.program), pathlib.Path(directory))
         browser = None
         try:
             browser = Browser(1280, 1000, False)

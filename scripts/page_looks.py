@@ -254,15 +254,15 @@ def self_test(browser: Browser):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="target/debug/gristmill", help="the program (default: %(default)s)")
-    parser.add_argument("--pictures", type=pathlib.Path, help="folder for a picture of the page")
+    parser.add_argument("--pictures", type=pathlib.Path, help="directory for a picture of the page")
     parser.add_argument("--self-test", action="store_true", help="make the page worse, and see that it is found wanting")
     options = parser.parse_args()
     missing = [tool for tool in ("chromedriver", "chromium") if shutil.which(tool) is None]
     if missing:
         print(f"skipped: {' and '.join(missing)} not found (Debian: chromium chromium-driver)")
         return 0
-    with tempfile.TemporaryDirectory(prefix="gristmill-looks-") as folder:
-        cluster = Cluster(os.path.abspath(options.program), pathlib.Path(folder))
+    with tempfile.TemporaryDirectory(prefix="gristmill-looks-") as directory:
+        cluster = Cluster(os.path.abspath(options.program), pathlib.Path(directory))
         browser = None
         try:
             browser = Browser(1280, 900, False)

@@ -80,7 +80,7 @@ pub struct ArchiveEntry {
 
 /// Directory of results.
 pub struct Archive {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Archive {
@@ -88,14 +88,14 @@ impl Archive {
     ///
     /// # Errors
     /// A directory that cannot be created.
-    pub fn open(folder: &Path) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
-        Ok(Self { folder: folder.to_path_buf() })
+    pub fn open(directory: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(directory).with_context(|| format!("could not make {}", directory.display()))?;
+        Ok(Self { directory: directory.to_path_buf() })
     }
 
     /// Returns its path.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Adds a line.
@@ -103,7 +103,7 @@ impl Archive {
     /// # Errors
     /// An error of writing, such as a full disk.
     pub fn add(&self, entry: &ArchiveEntry) -> anyhow::Result<()> {
-        let path = self.folder.join("runs.jsonl");
+        let path = self.directory.join("runs.jsonl");
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
@@ -115,7 +115,7 @@ impl Archive {
     /// # Errors
     /// An invalid line.
     pub fn entries(&self) -> anyhow::Result<Vec<ArchiveEntry>> {
-        let path = self.folder.join("runs.jsonl");
+        let path = self.directory.join("runs.jsonl");
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             text => text.with_context(|| format!("could not read {}", path.display()))?,
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn archive_gives_back_what_was_added() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = Archive::open(&folder.path().join("new")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let archive = Archive::open(&directory.path().join("new")).unwrap();
         assert_eq!(archive.entries().unwrap(), []);
         let entries = [absent(1, "sort", "limit"), absent(2, "sort", "ours")];
         entries.iter().for_each(|entry| archive.add(entry).unwrap());

@@ -95,7 +95,7 @@ impl Bench {
             arguments: &arguments,
             environment: &environment,
             timeout: self.timeout,
-            spill_folders: &[spill],
+            spill_directories: &[spill],
             stdout: &stdout,
             stderr: &stderr,
         };

@@ -218,13 +218,13 @@ mod tests {
 
     /// Writes these parts and returns their digest.
     fn digest_of(kind: OutputKind, parts: &[&str]) -> Digest {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for (number, part) in parts.iter().enumerate() {
-            fs::write(folder.path().join(format!("part-{number:05}")), part).unwrap();
+            fs::write(directory.path().join(format!("part-{number:05}")), part).unwrap();
         }
-        fs::write(folder.path().join("_SUCCESS"), "{}").unwrap();
-        fs::write(folder.path().join(".part-0.crc"), "x").unwrap();
-        digest(kind, folder.path()).unwrap()
+        fs::write(directory.path().join("_SUCCESS"), "{}").unwrap();
+        fs::write(directory.path().join(".part-0.crc"), "x").unwrap();
+        digest(kind, directory.path()).unwrap()
     }
 
     #[test]

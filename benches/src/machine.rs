@@ -117,20 +117,20 @@ fn locked(lock: &str, package: &str) -> Option<String> {
 }
 
 /// Returns the type of the file system with the longest mount point above a directory.
-fn file_system(mounts: &str, folder: &Path) -> String {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+fn file_system(mounts: &str, directory: &Path) -> String {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
     let of = |line: &str| {
         let (mount, rest) = line.split_once(" - ")?;
         let point = mount.split(' ').nth(4)?.to_owned();
         let kind = rest.split(' ').next()?.to_owned();
-        folder.starts_with(&point).then_some((point.len(), kind))
+        directory.starts_with(&point).then_some((point.len(), kind))
     };
     // Of two mounts at one point the later one is visible.
     mounts.lines().filter_map(of).max_by_key(|(length, _)| *length).map(|(_, kind)| kind).unwrap_or_default()
 }
 
-fn sizes(folder: &Path) -> BTreeMap<String, u64> {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+fn sizes(directory: &Path) -> BTreeMap<String, u64> {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| {
         let data = entry.metadata().ok()?;
         let name = entry.file_name().to_string_lossy().into_owned();

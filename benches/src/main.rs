@@ -213,22 +213,22 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<BenchRow>> {
 }
 
 fn write_machine(bench: &Bench, day: String) -> anyhow::Result<()> {
-    let path = bench.archive.folder().join("machine.json");
+    let path = bench.archive.directory().join("machine.json");
     let text = serde_json::to_string_pretty(&MachineFacts::look(&bench.places, day))?;
     fs::write(&path, text + "\n").with_context(|| format!("could not write {}", path.display()))
 }
 
 fn write_report(bench: &Bench) -> anyhow::Result<String> {
-    let folder = bench.archive.folder();
+    let directory = bench.archive.directory();
     let entries = latest(bench.archive.entries()?);
     if entries.is_empty() {
-        bail!("nothing has been measured in {}", folder.display());
+        bail!("nothing has been measured in {}", directory.display());
     }
-    let machine = folder.join("machine.json");
+    let machine = directory.join("machine.json");
     let machine =
         fs::read_to_string(&machine).with_context(|| format!("could not read {}", machine.display()))?;
     let text = report::report(&entries, &serde_json::from_str(&machine)?, &bench.places.legend());
-    let path = folder.join("report.md");
+    let path = directory.join("report.md");
     fs::write(&path, &text).with_context(|| format!("could not write {}", path.display()))?;
     eprintln!("report: {}", path.display());
     Ok(text)

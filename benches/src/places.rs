@@ -42,7 +42,7 @@ impl Places {
             ("$DATA", roots.data.clone(), "inputs"),
             ("$MADE", home.join("made"), "inputs made for one measurement and removed after it"),
             ("$OUT", home.join("out"), "output, emptied before each run"),
-            ("$SPILL", home.join("spill"), "temporary folder of every command (TMPDIR)"),
+            ("$SPILL", home.join("spill"), "temporary directory of every command (TMPDIR)"),
             ("$PEERS", roots.peers.clone(), "other systems' jobs"),
             ("$LIMIT", home.join("limit/target/release/limit"), "the limit programs"),
             ("$RENOIR", home.join("renoir/target/release/renoir-wc"), "the word counts on Renoir"),
@@ -102,8 +102,8 @@ impl Places {
     /// Directories that cannot be emptied.
     pub fn clean(&self) -> anyhow::Result<()> {
         for name in ["$OUT", "$SPILL"] {
-            let folder = self.path(name);
-            empty(folder).with_context(|| format!("could not empty {}", folder.display()))?;
+            let directory = self.path(name);
+            empty(directory).with_context(|| format!("could not empty {}", directory.display()))?;
         }
         rustix::fs::sync();
         Ok(())
@@ -114,17 +114,17 @@ impl Places {
     /// # Errors
     /// A directory that cannot be emptied.
     pub fn clean_made(&self) -> anyhow::Result<()> {
-        let folder = self.path("$MADE");
-        empty(folder).with_context(|| format!("could not empty {}", folder.display()))
+        let directory = self.path("$MADE");
+        empty(directory).with_context(|| format!("could not empty {}", directory.display()))
     }
 }
 
-fn empty(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
+fn empty(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    fs::create_dir_all(folder)
+    fs::create_dir_all(directory)
 }
 
 /// Reads files, including those in directories, into the page cache.
@@ -150,8 +150,8 @@ pub fn warm(files: &[PathBuf]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// A directory that does not exist.
-pub fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let system = rustix::fs::statvfs(folder)?;
+pub fn free_bytes(directory: &Path) -> io::Result<u64> {
+    let system = rustix::fs::statvfs(directory)?;
     Ok(system.f_bavail * system.f_frsize)
 }
 
@@ -171,7 +171,7 @@ pub fn lock(home: &Path) -> anyhow::Result<File> {
 /// Returns the path of a program on the search path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(OsStr::new(name))).find(|path| path.is_file())
+    std::env::split_paths(&path).map(|directory| directory.join(OsStr::new(name))).find(|path| path.is_file())
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn clean_leaves_empty_folders() {
+    fn clean_leaves_empty_directories() {
         let home = tempfile::tempdir().unwrap();
         let root = || home.path().to_path_buf();
         let roots = Roots { home: root(), data: root(), peers: root(), program: root(), jobs: root() };

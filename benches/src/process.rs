@@ -58,18 +58,18 @@ fn parse_status(text: &str) -> Option<Memory> {
 }
 
 /// Returns the bytes of all files below a directory if it is in memory, else 0.
-pub fn memory_backed_bytes(folder: &Path) -> u64 {
-    match statfs(folder) {
-        Ok(system) if MEMORY_BACKED_MAGIC.contains(&system.f_type) => allocated_bytes(folder),
+pub fn memory_backed_bytes(directory: &Path) -> u64 {
+    match statfs(directory) {
+        Ok(system) if MEMORY_BACKED_MAGIC.contains(&system.f_type) => allocated_bytes(directory),
         _ => 0,
     }
 }
 
 /// Returns the bytes allocated for the files below a directory. Files may be created and removed meanwhile.
-pub fn allocated_bytes(folder: &Path) -> u64 {
-    let (mut bytes, mut todo) = (0, vec![folder.to_path_buf()]);
-    while let Some(folder) = todo.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+pub fn allocated_bytes(directory: &Path) -> u64 {
+    let (mut bytes, mut todo) = (0, vec![directory.to_path_buf()]);
+    while let Some(directory) = todo.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => todo.push(entry.path()),
                 // Blocks have 512 bytes, independent of the file system's block size.
@@ -146,10 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn allocated_bytes_counts_files_in_folders_below() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("below")).unwrap();
-        fs::write(folder.path().join("below/file"), vec![1; 100_000]).unwrap();
-        assert!((100_000..200_000).contains(&allocated_bytes(folder.path())));
+    fn allocated_bytes_counts_files_in_directories_below() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("below")).unwrap();
+        fs::write(directory.path().join("below/file"), vec![1; 100_000]).unwrap();
+        assert!((100_000..200_000).contains(&allocated_bytes(directory.path())));
     }
 }

@@ -3,8 +3,8 @@
 use crate::terminal::own_stream;
 use anyhow::Context as _;
 use gristmill_runtime::submit::resolved;
+use gristmill_worker::directory::id_of;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
-use gristmill_worker::folder::id_of;
 use gristmill_worker::whole_file::{self, Promise};
 use rustix::fs::{Access, Mode, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -57,13 +57,14 @@ fn open_pipe(path: &Path) -> io::Result<fs::File> {
 pub fn expect_place(what: &'static str, path: &Path, overwrite: bool) -> anyhow::Result<()> {
     let look = || -> io::Result<()> {
         let real = place_of(path);
-        let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory =
+            real.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let written = match fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             // A new file replaces it, once it is complete.
-            Ok(there) if there.is_file() => folder,
+            Ok(there) if there.is_file() => directory,
             Ok(_) => path,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => directory,
             Err(error) => return Err(error),
         };
         Ok(rustix::fs::access(written, Access::WRITE_OK)?)

@@ -18,7 +18,7 @@ use gristmill_runtime::exit;
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::prepared::PreparedJob;
 use gristmill_runtime::registry::{AnyRounds, Registry};
-use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_runtime::scratch::ScratchDirectory;
 use gristmill_runtime::submit::SubmitError;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::objects::is_url;
@@ -130,11 +130,11 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let cluster = runtime.block_on(Cluster::start(&config))?;
     if job.output.is_none() {
         // In the cluster's own directory: if this process is killed, its children remove it.
-        options.output = cluster.folder().join("output");
+        options.output = cluster.directory().join("output");
         // It is printed and removed, so a loss of power does not matter.
         options.sync = false;
     }
-    options.standard_input = Some(cluster.folder().to_owned());
+    options.standard_input = Some(cluster.directory().to_owned());
     let mut core = AsyncClient::new(&cluster.join_line());
     core.set_interrupted(interrupted);
     let mut client = Client::within(runtime.clone(), core);
@@ -220,14 +220,14 @@ fn submit_with(
     let printed = match &job.output {
         Some(_) => None,
         // A private directory, whose parts are printed.
-        None => Some(ScratchFolder::new("output-")?),
+        None => Some(ScratchDirectory::new("output-")?),
     };
     let output = job.output.clone().or_else(|| printed.as_ref().map(|dir| dir.path().join("output")));
     let mut options = job.options(settings, output.unwrap_or_default())?;
     // Only if it was typed: after a kill the directory stays until the next process removes it.
     let dash = std::env::args_os().any(|argument| argument == "-");
-    let kept = dash.then(|| ScratchFolder::new("input-")).transpose()?;
-    options.standard_input = kept.as_ref().map(|folder| folder.path().to_owned());
+    let kept = dash.then(|| ScratchDirectory::new("input-")).transpose()?;
+    options.standard_input = kept.as_ref().map(|directory| directory.path().to_owned());
     work.carry_out(client, &options, job, ResultView { print: printed.is_some(), narrator: None, page: None })
 }
 

@@ -6,7 +6,7 @@
 
 use crate::trusted::{self, TrustError};
 use crate::usage::usage;
-use gristmill_worker::folder::Closed;
+use gristmill_worker::directory::Closed;
 use gristmill_worker::settings::Shuffle;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -71,12 +71,12 @@ pub enum StateError {
 impl ExitsWith for StateError {}
 
 /// State directory that this process holds.
-pub struct StateFolder {
+pub struct StateDirectory {
     path: PathBuf,
     lock: File,
 }
 
-impl StateFolder {
+impl StateDirectory {
     /// Creates the directory if needed and locks it, for as long as this value lives.
     ///
     /// # Errors
@@ -161,16 +161,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_master_was_writing_is_gone_once_the_next_one_has_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let left = [".gristmill-draft-Ab3", "jobs"].map(|name| folder.path().join(name));
+    fn what_a_killed_master_was_writing_is_gone_once_the_next_one_has_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let left = [".gristmill-draft-Ab3", "jobs"].map(|name| directory.path().join(name));
         left.iter().for_each(|path| fs::write(path, "half").unwrap());
-        let held = StateFolder::take(folder.path().to_owned()).unwrap();
+        let held = StateDirectory::take(directory.path().to_owned()).unwrap();
         assert_eq!(left.map(|path| path.exists()), [false, true]);
-        fs::write(folder.path().join(".gristmill-draft-Xy9"), "of the holder").unwrap();
-        assert!(StateFolder::take(folder.path().to_owned()).is_err());
+        fs::write(directory.path().join(".gristmill-draft-Xy9"), "of the holder").unwrap();
+        assert!(StateDirectory::take(directory.path().to_owned()).is_err());
         assert!(
-            folder.path().join(".gristmill-draft-Xy9").exists(),
+            directory.path().join(".gristmill-draft-Xy9").exists(),
             "a process that does not get the directory removes nothing"
         );
         drop(held);

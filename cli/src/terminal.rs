@@ -1,7 +1,7 @@
 //! Output of the program: sanitized lines on stdout and stderr. A closed stdout ends the program without an error.
 
 use gristmill_runtime::exit;
-use gristmill_worker::folder::id_of;
+use gristmill_worker::directory::id_of;
 use gristmill_worker::sanitize;
 use gristmill_worker::streams::stdout_is_closed;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! Trusted files: settings and join lines. A user who can write one decides what this program does, and
 //! a user who can read a join line can act as its owner.
 
+use gristmill_worker::directory::{Closed, ForeignError, refuse_access, refuse_foreign};
 use gristmill_worker::exit::ExitsWith;
-use gristmill_worker::folder::{Closed, ForeignError, refuse_access, refuse_foreign};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

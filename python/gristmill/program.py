@@ -18,12 +18,12 @@ def program() -> str:
     named = os.environ.get(VARIABLE)
     if named:
         return named
-    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), os.path.dirname(sys.executable)]
-    for folder in folders:
-        place = pathlib.Path(folder) / "gristmill"
+    directories = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user"), os.path.dirname(sys.executable)]
+    for directory in directories:
+        place = pathlib.Path(directory) / "gristmill"
         if os.access(place, os.X_OK):
             return str(place)
     found = shutil.which("gristmill")
     if found is None:
-        raise GristmillError(f"there is no program `gristmill` in {', '.join(folders)} nor in the PATH: name it by {VARIABLE}")
+        raise GristmillError(f"there is no program `gristmill` in {', '.join(directories)} nor in the PATH: name it by {VARIABLE}")
     return found

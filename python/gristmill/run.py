@@ -36,7 +36,7 @@ _MINUS = "minus,"
 class JobRun:
     """A submitted job. Iteration waits for its end and yields the pairs of the result."""
 
-    def __init__(self, name: str, command: List[str], output: pathlib.Path, folder: Any, pickled: bool = False) -> None:
+    def __init__(self, name: str, command: List[str], output: pathlib.Path, directory: Any, pickled: bool = False) -> None:
         self.name = name
         self._pickled = pickled
         #: Path of the result.
@@ -46,7 +46,7 @@ class JobRun:
         #: Timeline in the format of Chrome's traces; None until the end.
         self.trace: Optional[Dict[str, Any]] = None
         # Removed with this object: shipped files, and the result if it was given no path.
-        self._folder = folder
+        self._directory = directory
         self._inputs: List[JobRun] = []
         self._refusal: Optional[str] = None
         self._log: Deque[str] = deque(maxlen=LOG_LINES_MAX)
@@ -214,7 +214,7 @@ def submit(
     `flags` are additional ones of `gristmill streaming`. A job ends when its `JobRun` is deleted, and with this process.
     """
     if not inputs:
-        raise ValueError("a job needs an input: a file, a folder, or an earlier job")
+        raise ValueError("a job needs an input: a file, a directory, or an earlier job")
     runs = [given for given in inputs if isinstance(given, JobRun)]
     if runs and len(runs) != len(inputs):
         raise ValueError("inputs are all files of lines or all earlier jobs: a mapper has one kind of arguments")
@@ -223,10 +223,10 @@ def submit(
     settings = {"input": "pairs" if runs else "lines", "pickled": job.pickled}
     packed = shipping.archive(functions, settings, job.modules)
     name = job.name or getattr(job.mapper, "__name__", "job")
-    folder = tempfile.TemporaryDirectory(prefix="gristmill-python-")
-    archive = pathlib.Path(folder.name) / "job.zip"
+    directory = tempfile.TemporaryDirectory(prefix="gristmill-python-")
+    archive = pathlib.Path(directory.name) / "job.zip"
     archive.write_bytes(packed)
-    place = pathlib.Path(output) if output is not None else pathlib.Path(folder.name) / "output"
+    place = pathlib.Path(output) if output is not None else pathlib.Path(directory.name) / "output"
     words = [program(), "streaming", "--json", *flags]
     words += [] if join is None else ["--join", os.fspath(join)]
     words += [] if workers is None else ["--workers", str(workers)]
@@ -245,7 +245,7 @@ def submit(
     for given in inputs:
         path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
         words += ["-input", _listed(str(path.absolute()))]
-    started = JobRun(name, words, place, folder, job.pickled)
+    started = JobRun(name, words, place, directory, job.pickled)
     # Its inputs must exist until they have been read.
     started._inputs = runs
     return started

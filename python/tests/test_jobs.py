@@ -105,9 +105,9 @@ def test_job_reads_what_another_gave(text, run):
 
 def test_output_stays_where_it_was_asked_for(text, tmp_path, run):
     result = run(COUNT, text, output=tmp_path / "out")
-    folder = pathlib.Path(result.output)
+    directory = pathlib.Path(result.output)
     del result
-    assert (folder / "part-00000").stat().st_size > 0
+    assert (directory / "part-00000").stat().st_size > 0
     with pytest.raises(gristmill.JobError, match="already exists"):
         run(COUNT, text, output=tmp_path / "out")
 

@@ -110,7 +110,7 @@ impl RecentKills {
 
 /// The file of a group that holds the count.
 fn counter(group: &MemoryGroup) -> PathBuf {
-    group.folder.join(if group.unified { "memory.events" } else { "memory.oom_control" })
+    group.directory.join(if group.unified { "memory.events" } else { "memory.oom_control" })
 }
 
 fn read(counter: &Path) -> Option<u64> {
@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn each_kill_is_accounted_for_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let counter = folder.path().join("memory.events");
+        let directory = tempfile::tempdir().unwrap();
+        let counter = directory.path().join("memory.events");
         let count =
             |kills: u64| fs::write(&counter, format!("oom 7\noom_kill {kills}\noom_group_kill 0\n")).unwrap();
         count(3);

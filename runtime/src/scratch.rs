@@ -41,12 +41,12 @@ const OWNER_BYTES_MAX: u64 = 4096;
 const ENTRIES_MAX: usize = 100_000;
 
 /// A directory in the system's directory for temporary files, removed when dropped.
-pub struct ScratchFolder {
+pub struct ScratchDirectory {
     path: PathBuf,
-    hold: Option<FolderLock>,
+    hold: Option<DirectoryLock>,
 }
 
-impl ScratchFolder {
+impl ScratchDirectory {
     /// Creates one whose name contains its purpose, after the remains of dead processes there have been removed.
     ///
     /// # Errors
@@ -66,39 +66,41 @@ impl ScratchFolder {
     }
 }
 
-impl Drop for ScratchFolder {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // Some file systems keep an open file under another name, and with it the directory.
         drop(self.hold.take());
         if let Err(error) = remove(&self.path) {
-            tracing::warn!(folder = %self.path.display(), %error, "a temporary folder could not be removed");
+            tracing::warn!(directory = %self.path.display(), %error, "a temporary directory could not be removed");
         }
     }
 }
 
 /// Keeps a directory from being swept as long as this lock, or one of another process, exists.
 #[derive(Debug, Default)]
-pub struct FolderLock(#[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>);
+pub struct DirectoryLock(
+    #[expect(dead_code, reason = "it is the open file that holds the lock")] Option<File>,
+);
 
 /// Creates a directory, 0700, that belongs to this process.
 ///
 /// # Errors
 /// A directory that cannot be created, or already exists.
-pub(crate) fn make(folder: &Path) -> io::Result<FolderLock> {
+pub(crate) fn make(directory: &Path) -> io::Result<DirectoryLock> {
     // It is signed before it gets its final name. An empty one of that name is therefore one whose removal was
     // interrupted.
-    let mut unnamed = folder.as_os_str().to_owned();
+    let mut unnamed = directory.as_os_str().to_owned();
     unnamed.push(UNNAMED);
     let unnamed = PathBuf::from(unnamed);
     DirBuilder::new().mode(0o700).create(&unnamed)?;
     let lock = sign(&unnamed).or_else(|error| {
         // Without an owner file it is never swept; everything else works.
-        tracing::debug!(folder = %folder.display(), %error, "the folder could not be marked as owned");
+        tracing::debug!(directory = %directory.display(), %error, "the directory could not be marked as owned");
         let _ = fs::remove_file(unnamed.join(OWNER));
         File::create(unnamed.join(UNOWNED)).map(|_| None)
     });
-    match lock.and_then(|lock| rename_new(&unnamed, folder).map(|()| lock)) {
-        Ok(lock) => Ok(FolderLock(lock)),
+    match lock.and_then(|lock| rename_new(&unnamed, directory).map(|()| lock)) {
+        Ok(lock) => Ok(DirectoryLock(lock)),
         Err(error) => {
             let _ = remove(&unnamed);
             Err(error)
@@ -117,14 +119,14 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Writes the owner file of this process, and takes its lock before other processes can read it.
-fn sign(folder: &Path) -> io::Result<Option<File>> {
+fn sign(directory: &Path) -> io::Result<Option<File>> {
     let text = serde_json::to_vec(&Owner::current()?)?;
-    let built = folder.join(OWNER_UNWRITTEN);
+    let built = directory.join(OWNER_UNWRITTEN);
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
     file.try_lock_shared().map_err(io::Error::from)?;
     // The file is not synced: if its content is lost in a power failure, it is empty.
     file.write_all(&text)?;
-    fs::rename(&built, folder.join(OWNER))?;
+    fs::rename(&built, directory.join(OWNER))?;
     Ok(Some(file))
 }
 
@@ -132,14 +134,14 @@ fn sign(folder: &Path) -> io::Result<Option<File>> {
 ///
 /// # Errors
 /// A directory that is being swept because its owner is dead.
-pub fn hold(folder: &Path) -> io::Result<FolderLock> {
-    match open_owner(&folder.join(OWNER)) {
+pub fn hold(directory: &Path) -> io::Result<DirectoryLock> {
+    match open_owner(&directory.join(OWNER)) {
         Ok(file) => match file.try_lock_shared() {
             Err(error @ TryLockError::WouldBlock) => Err(error.into()),
             // Without support for locks no directory is swept.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(FolderLock(Some(file))),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(DirectoryLock(Some(file))),
         },
-        Err(_) => Ok(FolderLock(None)),
+        Err(_) => Ok(DirectoryLock(None)),
     }
 }
 
@@ -153,19 +155,19 @@ pub(crate) fn sweep(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.take(ENTRIES_MAX).flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
-            sweep_folder(&entry.path());
+            sweep_directory(&entry.path());
         }
     }
 }
 
 /// Removes a directory if its owner has died and no other process holds it.
-pub(crate) fn sweep_folder(folder: &Path) {
-    match try_sweep(folder) {
+pub(crate) fn sweep_directory(directory: &Path) {
+    match try_sweep(directory) {
         Ok(Some(owner)) => {
-            tracing::info!(folder = %folder.display(), pid = owner.pid, "removed what a dead process had left");
+            tracing::info!(directory = %directory.display(), pid = owner.pid, "removed what a dead process had left");
         }
         Ok(None) => {}
-        Err(error) => tracing::debug!(folder = %folder.display(), %error, "not swept"),
+        Err(error) => tracing::debug!(directory = %directory.display(), %error, "not swept"),
     }
 }
 
@@ -175,8 +177,8 @@ fn is_old(about: &Metadata) -> bool {
 }
 
 /// Removes a directory and returns its owner; `None` if it must stay.
-fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
-    let about = fs::symlink_metadata(folder)?;
+fn try_sweep(directory: &Path) -> io::Result<Option<Owner>> {
+    let about = fs::symlink_metadata(directory)?;
     let ours = rustix::process::geteuid().as_raw() == about.uid();
     // Other users cannot write into such a directory, so its content comes from processes of this user.
     if !about.is_dir() || !ours || about.mode() & 0o077 != 0 {
@@ -184,14 +186,15 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     }
     let here = Owner::current()?;
     // An owner that died while it wrote its file has left it under the other name, locked in the same manner.
-    let file = match open_owner(&folder.join(OWNER)).or_else(|_| open_owner(&folder.join(OWNER_UNWRITTEN))) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_old(&about) => {
-            // The process that removed it was killed before its last step, or the one that created it before its first.
-            // If it belongs to another program, that has not used it for long. A non-empty directory stays.
-            return fs::remove_dir(folder).map(|()| None);
-        }
-        opened => opened?,
-    };
+    let file =
+        match open_owner(&directory.join(OWNER)).or_else(|_| open_owner(&directory.join(OWNER_UNWRITTEN))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_old(&about) => {
+                // The process that removed it was killed before its last step, or the one that created it before its first.
+                // If it belongs to another program, that has not used it for long. A non-empty directory stays.
+                return fs::remove_dir(directory).map(|()| None);
+            }
+            opened => opened?,
+        };
     if file.try_lock().is_err() {
         return Ok(None);
     }
@@ -199,13 +202,13 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
     (&file).take(OWNER_BYTES_MAX).read_to_end(&mut text)?;
     if text.is_empty() && is_old(&about) {
         // The content was lost in a power failure, and the lock is free.
-        return remove(folder).map(|()| None);
+        return remove(directory).map(|()| None);
     }
     let owner: Owner = serde_json::from_slice(&text)?;
     if !owner.is_dead(&here) {
         return Ok(None);
     }
-    remove(folder)?;
+    remove(directory)?;
     Ok(Some(owner))
 }
 
@@ -214,16 +217,16 @@ fn try_sweep(folder: &Path) -> io::Result<Option<Owner>> {
 ///
 /// # Errors
 /// Errors of the file system; a missing directory is not an error.
-pub(crate) fn remove(folder: &Path) -> io::Result<()> {
-    remove_retrying(|| remove_once(folder))
+pub(crate) fn remove(directory: &Path) -> io::Result<()> {
+    remove_retrying(|| remove_once(directory))
 }
 
-fn remove_once(folder: &Path) -> io::Result<()> {
+fn remove_once(directory: &Path) -> io::Result<()> {
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     };
-    let entries = match fs::read_dir(folder) {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => return gone(Err(error)),
     };
@@ -237,8 +240,8 @@ fn remove_once(folder: &Path) -> io::Result<()> {
             false => fs::remove_file(entry.path()),
         })?;
     }
-    gone(fs::remove_file(folder.join(OWNER)))?;
-    gone(fs::remove_dir(folder))
+    gone(fs::remove_file(directory.join(OWNER)))?;
+    gone(fs::remove_dir(directory))
 }
 
 /// Unpredictable name of a directory, which other users cannot create first: it contains part of a hash of the secret.
@@ -254,21 +257,21 @@ mod tests {
 
     /// A non-empty directory whose owner was not this process.
     fn left_by(place: &Path, name: &str, change: impl FnOnce(&mut Owner)) -> PathBuf {
-        let folder = place.join(name);
-        drop(make(&folder).unwrap());
+        let directory = place.join(name);
+        drop(make(&directory).unwrap());
         let mut owner = Owner::current().unwrap();
         change(&mut owner);
-        fs::write(folder.join(OWNER), serde_json::to_vec(&owner).unwrap()).unwrap();
-        fs::create_dir(folder.join("worker-1-7")).unwrap();
-        fs::write(folder.join("worker-1-7/run-0.spill"), "some bytes").unwrap();
-        folder
+        fs::write(directory.join(OWNER), serde_json::to_vec(&owner).unwrap()).unwrap();
+        fs::create_dir(directory.join("worker-1-7")).unwrap();
+        fs::write(directory.join("worker-1-7/run-0.spill"), "some bytes").unwrap();
+        directory
     }
 
     #[test]
-    fn folders_whose_owners_died_before_their_word_had_its_name_are_swept() {
+    fn directories_whose_owners_died_before_their_word_had_its_name_are_swept() {
         let place = tempfile::tempdir().unwrap();
-        let unsigned = |folder: &Path| {
-            fs::rename(folder.join(OWNER), folder.join(OWNER_UNWRITTEN)).unwrap();
+        let unsigned = |directory: &Path| {
+            fs::rename(directory.join(OWNER), directory.join(OWNER_UNWRITTEN)).unwrap();
         };
         let dead = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
         unsigned(&dead);
@@ -280,17 +283,17 @@ mod tests {
     }
 
     #[test]
-    fn empty_folders_are_swept_when_nobody_has_touched_them_for_long() {
+    fn empty_directories_are_swept_when_nobody_has_touched_them_for_long() {
         let place = tempfile::tempdir().unwrap();
-        let folders = ["gristmill-a", "gristmill-b.new", "gristmill-c", "gristmill-d", "gristmill-e.new"]
+        let directories = ["gristmill-a", "gristmill-b.new", "gristmill-c", "gristmill-d", "gristmill-e.new"]
             .map(|name| place.path().join(name));
-        for folder in &folders {
-            DirBuilder::new().mode(0o700).create(folder).unwrap();
+        for directory in &directories {
+            DirBuilder::new().mode(0o700).create(directory).unwrap();
         }
-        let [empty, unnamed, full, old, old_unnamed] = folders;
+        let [empty, unnamed, full, old, old_unnamed] = directories;
         fs::write(full.join(UNOWNED), "").unwrap();
-        for folder in [&full, &old, &old_unnamed] {
-            File::open(folder).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
+        for directory in [&full, &old, &old_unnamed] {
+            File::open(directory).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
         }
         sweep(place.path());
         assert!(empty.exists(), "another program may have made it a moment ago, to use it");
@@ -299,11 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn folders_whose_word_was_lost_with_the_power_are_swept_when_nobody_holds_them() {
+    fn directories_whose_word_was_lost_with_the_power_are_swept_when_nobody_holds_them() {
         let place = tempfile::tempdir().unwrap();
-        let age = |folder: &Path| {
-            fs::write(folder.join(OWNER), "").unwrap();
-            File::open(folder).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
+        let age = |directory: &Path| {
+            fs::write(directory.join(OWNER), "").unwrap();
+            File::open(directory).unwrap().set_modified(SystemTime::now() - 2 * SIGNING_MAX).unwrap();
         };
         let [lost, held, young] =
             ["lost", "held", "young"].map(|name| left_by(place.path(), &format!("gristmill-{name}"), |_| {}));
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_the_dead_are_swept() {
+    fn directories_of_the_dead_are_swept() {
         let place = tempfile::tempdir().unwrap();
         // The same process id, but with another start time.
         let used_again = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_are_held_are_not_swept() {
+    fn directories_that_are_held_are_not_swept() {
         let place = tempfile::tempdir().unwrap();
         let own = place.path().join("gristmill-own");
         let held = make(&own).unwrap();
@@ -351,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_may_be_somebody_elses_are_not_swept() {
+    fn directories_that_may_be_somebody_elses_are_not_swept() {
         let place = tempfile::tempdir().unwrap();
         let dead = |owner: &mut Owner| owner.began_ticks += 1;
         let elsewhere = left_by(place.path(), "gristmill-elsewhere", |owner| {
@@ -368,17 +371,17 @@ mod tests {
         let target = left_by(other_place.path(), "target", dead);
         symlink(&target, place.path().join("gristmill-link")).unwrap();
         sweep(place.path());
-        for folder in [elsewhere, unsigned, garbled, open, other_name, target] {
-            assert!(folder.join("worker-1-7/run-0.spill").exists(), "{} was swept", folder.display());
+        for directory in [elsewhere, unsigned, garbled, open, other_name, target] {
+            assert!(directory.join("worker-1-7/run-0.spill").exists(), "{} was swept", directory.display());
         }
     }
 
     #[test]
-    fn folder_whose_removal_was_interrupted_is_still_known_to_be_the_deads() {
+    fn directory_whose_removal_was_interrupted_is_still_known_to_be_the_deads() {
         let place = tempfile::tempdir().unwrap();
-        let folder = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
-        fs::remove_dir_all(folder.join("worker-1-7")).unwrap();
+        let directory = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
+        fs::remove_dir_all(directory.join("worker-1-7")).unwrap();
         sweep(place.path());
-        assert!(!folder.exists());
+        assert!(!directory.exists());
     }
 }

@@ -16,14 +16,14 @@ const BYTES_MAX: u64 = 1 << 40;
 
 /// Place where standard input is stored, and its file if it has been read already.
 pub(crate) struct StandardInput {
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
     kept: Mutex<Option<FilePath>>,
 }
 
 impl StandardInput {
     /// Stores it in this directory; without one, it must not be read.
-    pub(crate) fn in_folder(folder: Option<PathBuf>) -> Self {
-        Self { folder, kept: Mutex::new(None) }
+    pub(crate) fn in_directory(directory: Option<PathBuf>) -> Self {
+        Self { directory, kept: Mutex::new(None) }
     }
 
     /// The file with all of it. The first caller reads it to its end.
@@ -31,7 +31,7 @@ impl StandardInput {
     /// # Errors
     /// No directory, or a file that cannot be written.
     pub(crate) fn file(&self) -> Result<FilePath, InputError> {
-        let Some(folder) = &self.folder else {
+        let Some(directory) = &self.directory else {
             return Err(InputError::refused(
                 "standard input (`-`) is read by `run` and by `submit` that stays attached; write it to a file and name that",
             ));
@@ -40,7 +40,7 @@ impl StandardInput {
         if let Some(path) = &*kept {
             return Ok(path.clone());
         }
-        let path = folder.join("standard-input");
+        let path = directory.join("standard-input");
         let failed = |source| InputError::Unreadable { path: FilePath::new(NAME), source };
         let made = File::options().write(true).create_new(true).mode(0o600).open(&path);
         let mut file = made.map_err(failed)?;

@@ -12,9 +12,9 @@ use crate::sample::cut_ranges;
 use data_encoding::HEXLOWER;
 use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_worker::api::{JobPlan, KeyOrder, PlanError, TaskError};
+use gristmill_worker::directory::id_of;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::fault;
-use gristmill_worker::folder::id_of;
 use gristmill_worker::http::{ListenAddress, Secret};
 use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits};
 use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split};
@@ -446,7 +446,7 @@ pub fn resolved(path: &Path) -> PathBuf {
         // A write to a dangling link creates its target.
         match (fs::canonicalize(&path), fs::read_link(&path), path.parent()) {
             (Ok(whole), ..) => return whole,
-            (Err(_), Ok(target), Some(folder)) => path = folder.join(target),
+            (Err(_), Ok(target), Some(directory)) => path = directory.join(target),
             _ => break,
         }
     }

@@ -9,7 +9,7 @@ use crate::deciders::DeciderNames;
 use crate::master::tokens::Tokens;
 use crate::master::{MasterConfig, PreparedMaster};
 use crate::registry::{Registry, Rounds};
-use crate::scratch::ScratchFolder;
+use crate::scratch::ScratchDirectory;
 use crate::submit::JobOptions;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::agent::{self, EndRequests, LEAVE_MAX, MASTER_SILENCE_MAX, WorkerConfig};
@@ -77,7 +77,7 @@ fn failed<E: Into<Box<dyn Error + Send + Sync>>>(part: &'static str) -> impl Fn(
 /// ```
 pub struct LocalCluster {
     client: Client,
-    folder: ScratchFolder,
+    directory: ScratchDirectory,
     jobs: u32,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
@@ -89,7 +89,7 @@ impl LocalCluster {
     /// # Errors
     /// Everything that prevents a master or worker from starting.
     pub fn start(registry: &Registry) -> Result<Self, LocalClusterError> {
-        let folder = ScratchFolder::new("test-").map_err(failed("folder"))?;
+        let directory = ScratchDirectory::new("test-").map_err(failed("directory"))?;
         let tokens = Arc::new(Tokens::of_secret(Secret::generate().map_err(failed("secret"))?));
         let (stop, stopping) = watch::channel(false);
         let (port, master) = start_master(registry, &tokens, stopping.clone())?;
@@ -99,16 +99,16 @@ impl LocalCluster {
             Ok(JoinLine { endpoint: endpoint.clone(), token, plaintext: Plaintext::OnLoopback })
         };
         let client = Client::connect(&line(crate::api::Role::Admin)?).map_err(failed("client"))?;
-        let mut cluster = Self { client, folder, jobs: 0, stop, threads: vec![master] };
+        let mut cluster = Self { client, directory, jobs: 0, stop, threads: vec![master] };
         let join = line(crate::api::Role::Work)?;
         for number in 0..WORKERS {
-            let spill = cluster.folder.path().join(format!("worker-{number}"));
+            let spill = cluster.directory.path().join(format!("worker-{number}"));
             let worker = start_worker(registry, &join, spill, stopping.clone())?;
             cluster.threads.push(worker);
         }
         cluster.client.wait_for_workers(WORKERS);
-        let output = cluster.folder.path().join("rounds");
-        fs::create_dir(&output).map_err(failed("folder"))?;
+        let output = cluster.directory.path().join("rounds");
+        fs::create_dir(&output).map_err(failed("directory"))?;
         cluster.client.set_options(cluster.options(output));
         Ok(cluster)
     }
@@ -118,7 +118,7 @@ impl LocalCluster {
     /// # Errors
     /// A file that cannot be written.
     pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> io::Result<String> {
-        let path = self.folder.path().join("files").join(name);
+        let path = self.directory.path().join("files").join(name);
         fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
         fs::write(&path, contents)?;
         Ok(path.to_string_lossy().into_owned())
@@ -130,7 +130,7 @@ impl LocalCluster {
     /// As those of [`Client::run`].
     pub fn run<J: Job>(&mut self, job: J) -> Result<JobReport, ClientError> {
         self.jobs += 1;
-        let output = self.folder.path().join(format!("output-{}", self.jobs));
+        let output = self.directory.path().join(format!("output-{}", self.jobs));
         let options = self.options(output);
         self.client.run(job, &options)
     }

@@ -90,9 +90,9 @@ def as_json(said: subprocess.CompletedProcess) -> object:
 class Lan:
     """Hosts on a switch, numbered from 1: each is a namespace with its own name, home directory and /tmp."""
 
-    def __init__(self, hosts: int, folder: pathlib.Path, own_root: bool = True) -> None:
+    def __init__(self, hosts: int, directory: pathlib.Path, own_root: bool = True) -> None:
         """With `own_root` its home is mounted at /root, which hides what else is there."""
-        self.name, self.folder, self.hosts, self.own_root = f"gp{os.getpid()}", folder, range(1, hosts + 1), own_root
+        self.name, self.directory, self.hosts, self.own_root = f"gp{os.getpid()}", directory, range(1, hosts + 1), own_root
         self.servers: dict[int, subprocess.Popen] = {}
         ip = lambda words: subprocess.run(["ip", *words.split()], check=True, capture_output=True)  # noqa: E731
         ip(f"netns add {self.space(0)}")
@@ -116,10 +116,10 @@ class Lan:
         return f"10.79.0.{host}"
 
     def home(self, host: int) -> pathlib.Path:
-        return self.folder / f"home{host}"
+        return self.directory / f"home{host}"
 
     def tmp(self, host: int) -> pathlib.Path:
-        return self.folder / f"tmp{host}"
+        return self.directory / f"tmp{host}"
 
     def root(self, host: int) -> str:
         return "/root" if self.own_root else str(self.home(host))
@@ -135,7 +135,7 @@ class Lan:
         return run(self.on(host, *command), env=ENV, timeout=300)
 
     def start(self, host: int, *command: object, output: object = None) -> subprocess.Popen:
-        output = output or open(self.folder / f"server{host}.log", "ab")
+        output = output or open(self.directory / f"server{host}.log", "ab")
         return subprocess.Popen(self.on(host, *command), env=ENV, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def serve(self, host: int, *command: object) -> None:
@@ -180,13 +180,13 @@ class Place:
 
     def __init__(self) -> None:
         # Not in /tmp or /root, which hosts have of their own.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gristmill-places-", dir="/var/tmp"))
-        self.folder.chmod(0o755)
-        self.program = pathlib.Path(shutil.copy(PROGRAM, self.folder / "gristmill"))
-        self.lan = Lan(self.hosts, self.folder, self.own_root)
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="gristmill-places-", dir="/var/tmp"))
+        self.directory.chmod(0o755)
+        self.program = pathlib.Path(shutil.copy(PROGRAM, self.directory / "gristmill"))
+        self.lan = Lan(self.hosts, self.directory, self.own_root)
         self.environment: list[str] = []
         # State directory, and its path on the host that submits.
-        self.state, self.seen_state = self.folder / "state", str(self.folder / "state")
+        self.state, self.seen_state = self.directory / "state", str(self.directory / "state")
         self.outputs = 0
 
     def gristmill(self, *words: object) -> subprocess.CompletedProcess:
@@ -233,7 +233,7 @@ class Place:
 
     def compares(self) -> None:
         """Two policies over one workload."""
-        compared = self.folder / "compare"
+        compared = self.directory / "compare"
         compared.mkdir()
         (compared / "tiny.toml").write_text(WORKLOAD)
         said = self.gristmill("compare", compared / "tiny.toml", "--policy", "fifo,fair", "--repeat", 1, "--no-warm-up",
@@ -265,7 +265,7 @@ class Place:
         for host in hosts:
             ours = [line for line in self.lan.processes(host) if not any(word in line for word in known)]
             check(f"node{host} has no process", ours == [], ours)
-            files = [str(path.relative_to(self.folder)) for top in (self.lan.home(host), self.lan.tmp(host)) if host != 1
+            files = [str(path.relative_to(self.directory)) for top in (self.lan.home(host), self.lan.tmp(host)) if host != 1
                      for path in top.rglob("*") if path.name not in ("gristmill-0", *known_files) and "/ray/" not in str(path)]
             check(f"node{host} has no file", files == [], files)
         check("nothing is up by the state directory", not (self.state / "up/record.json").exists())
@@ -277,10 +277,10 @@ class Place:
         try:
             self.drill()
         except BaseException:
-            for log in sorted([*self.folder.glob("*.log"), *self.folder.glob("**/state/*.log")]):
+            for log in sorted([*self.directory.glob("*.log"), *self.directory.glob("**/state/*.log")]):
                 print(f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-8:]))
             raise
         finally:
             self.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
         print(f"{type(self).__name__.lower()}: all of it holds")

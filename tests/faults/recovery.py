@@ -165,24 +165,24 @@ def measured(program: str, fault: Fault, seed: int) -> dict:
     lan = Lan()
     cluster = None
     with tempfile.TemporaryDirectory(prefix="gristmill-recovery-", ignore_cleanup_errors=True) as name:
-        folder = pathlib.Path(name)
+        directory = pathlib.Path(name)
         try:
-            cluster = Cluster(program, folder, lan, {})
-            clean = timed(cluster, job_flags(fault.job), folder / "clean", lambda: None)
+            cluster = Cluster(program, directory, lan, {})
+            clean = timed(cluster, job_flags(fault.job), directory / "clean", lambda: None)
             if fault.inject is None:
                 return {"clean": clean, **master_gone(cluster)}
             if fault.speeds:
                 cluster.end()
-                (folder / "again").mkdir()
-                cluster = Cluster(program, folder / "again", lan, fault.speeds)
-            return {"clean": clean, **disturbed(cluster, fault, seed, clean, folder)}
+                (directory / "again").mkdir()
+                cluster = Cluster(program, directory / "again", lan, fault.speeds)
+            return {"clean": clean, **disturbed(cluster, fault, seed, clean, directory)}
         finally:
             if cluster:
                 cluster.end()
             lan.close()
 
 
-def disturbed(cluster: Cluster, fault: Fault, seed: int, clean: float, folder: pathlib.Path) -> dict:
+def disturbed(cluster: Cluster, fault: Fault, seed: int, clean: float, directory: pathlib.Path) -> dict:
     journal = cluster.journal
     fact, count = fault.after
     ended = len(journal.facts(fact))
@@ -193,9 +193,9 @@ def disturbed(cluster: Cluster, fault: Fault, seed: int, clean: float, folder: p
         injected["at"], injected["wall"] = journal.now(), time.monotonic()
         return fault.inject(cluster, seed)
 
-    faulted = timed(cluster, job_flags(fault.job), folder / "faulted", inject, fault.code)
+    faulted = timed(cluster, job_flags(fault.job), directory / "faulted", inject, fault.code)
     after_fault = time.monotonic() - injected["wall"]
-    if fault.code == 0 and digest(folder / "faulted") != digest(folder / "clean"):
+    if fault.code == 0 and digest(directory / "faulted") != digest(directory / "clean"):
         raise RuntimeError("the output differs from that of the undisturbed job")
 
     def since(found: list) -> list:

@@ -164,15 +164,15 @@ class Journal:
 class Cluster:
     """A master and its workers, each on its host."""
 
-    def __init__(self, program: str, folder: pathlib.Path, lan: Lan, speeds: dict[int, str]) -> None:
-        self.program, self.folder, self.lan = program, folder, lan
-        self.environment = {**os.environ, "GRISTMILL_STATE": str(folder / "state"), "TMPDIR": str(folder)}
-        self.journal = Journal(folder / "journal")
+    def __init__(self, program: str, directory: pathlib.Path, lan: Lan, speeds: dict[int, str]) -> None:
+        self.program, self.directory, self.lan = program, directory, lan
+        self.environment = {**os.environ, "GRISTMILL_STATE": str(directory / "state"), "TMPDIR": str(directory)}
+        self.journal = Journal(directory / "journal")
         self.flags = ["--allow-root", "--insecure-plaintext"]
         self.workers: dict[int, subprocess.Popen] = {}
         self.master = self.start(MASTER, ["master", "--listen", f"{lan.address(MASTER)}:0", "--journal",
                                           str(self.journal.path), *self.flags])
-        self.join = folder / "state" / "join"
+        self.join = directory / "state" / "join"
         wait("the join line", lambda: self.join.exists() and self.join.read_text().strip())
         for host in WORKERS:
             speed = ["--speed", speeds[host]] if host in speeds else []
@@ -181,7 +181,7 @@ class Cluster:
             wait(f"worker {host}", lambda: len(self.journal.facts("worker_joined")) == len(self.workers))
 
     def log(self, host: int, role: str) -> pathlib.Path:
-        return self.folder / f"log-{host}-{role}"
+        return self.directory / f"log-{host}-{role}"
 
     def start(self, host: int, words: list[str]) -> subprocess.Popen:
         with open(self.log(host, words[0]), "ab") as log:

@@ -363,8 +363,8 @@ def main() -> int:
     drawn = [draw_case(random.Random(f"{flags.seed}/{number}"), number) for number in range(flags.cases)]
     # The first tie of an online case may be its first arrival.
     drawn = [case for case in drawn if case["expect"].get("steps") != []]
-    with tempfile.TemporaryDirectory() as folder:
-        path = flags.keep or pathlib.Path(folder) / "cases.json"
+    with tempfile.TemporaryDirectory() as directory:
+        path = flags.keep or pathlib.Path(directory) / "cases.json"
         path.write_text(json.dumps({"tol": 1e-9, "cases": drawn}, indent=1))
         done = subprocess.run([flags.program, "verify", "--quiet", "--cases", path], capture_output=True, text=True)
         print(done.stdout, done.stderr, sep="", end="")

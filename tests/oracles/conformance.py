@@ -37,15 +37,15 @@ It starts your coordinator and at least MR_WORKERS worker processes, starts anot
 when the job is complete, whatever a stalled worker does then, and with another code when the job has failed. It should
 take whatever it has started with it; what it leaves behind in its process group is killed.
 
-    OUTPUT          a folder that does not exist yet. Files whose names begin with `_` or `.` are not read. All others
+    OUTPUT          a directory that does not exist yet. Files whose names begin with `_` or `.` are not read. All others
                     together are the result: one line for each key, the key, a blank or tab, and the value.
     INPUT...        text files of about equal size. Each is one map call.
     $MR_WORKERS     worker processes
     $MR_REDUCES     reduce tasks
-    $MR_MARKS       a folder for the job `marked`
+    $MR_MARKS       a directory for the job `marked`
 
 There are three jobs. A word is as many letters A-Z and a-z as stand together; `The` and `the` are two words. A file's name
-is that without its folder.
+is that without its directory.
 
     wc              map emits each word with 1, reduce gives the number of values:              mill 12
     indexer         map emits each different word with the file's name; reduce gives the number of files, a blank, and
@@ -152,11 +152,11 @@ class Input:
         self.counts = sorted(f"{word} {count}" for word, count in counts.items())
         self.index = sorted(f"{word} {len(names)} {','.join(sorted(names))}" for word, names in places.items())
 
-    def write(self, folder: pathlib.Path) -> list:
-        folder.mkdir()
+    def write(self, directory: pathlib.Path) -> list:
+        directory.mkdir()
         for name, text in self.files.items():
-            (folder / name).write_text(text)
-        return [str(folder / name) for name in self.files]
+            (directory / name).write_text(text)
+        return [str(directory / name) for name in self.files]
 
 
 def difference(lines: list, expected: list) -> str:
@@ -186,12 +186,12 @@ def lives(pid: int) -> bool:
 class Trial:
     """One job of the adapter, in directories of its own."""
 
-    def __init__(self, options, folder: pathlib.Path, given: Input, job: str, reduces: int = REDUCES):
+    def __init__(self, options, directory: pathlib.Path, given: Input, job: str, reduces: int = REDUCES):
         self.options, self.given, self.job = options, given, job
-        self.marks, self.output, self.log = folder / "marks", folder / "output", folder / "log"
-        folder.mkdir()
+        self.marks, self.output, self.log = directory / "marks", directory / "output", directory / "log"
+        directory.mkdir()
         self.marks.mkdir()
-        self.inputs = given.write(folder / "inputs")
+        self.inputs = given.write(directory / "inputs")
         self.environment = {**os.environ, "MR_WORKERS": str(WORKERS), "MR_REDUCES": str(reduces), "MR_MARKS": str(self.marks)}
         self.adapter = None
 
@@ -269,7 +269,7 @@ class Trial:
 
     def result(self) -> list:
         if not self.output.is_dir():
-            raise Failed("no output folder when the adapter had ended")
+            raise Failed("no output directory when the adapter had ended")
         lines = []
         for path in sorted(self.output.rglob("*")):
             names = path.relative_to(self.output).parts
@@ -387,11 +387,11 @@ CHECKS = {
 }
 
 
-def examine(options, name: str, folder: pathlib.Path) -> Verdict:
+def examine(options, name: str, directory: pathlib.Path) -> Verdict:
     """Runs one check."""
     check, given = CHECKS[name], Input.draw(options.seed)
     try:
-        with Trial(options, folder / name, given, check.job, check.reduces) as trial:
+        with Trial(options, directory / name, given, check.job, check.reduces) as trial:
             return Verdict(check.expected, check.run(trial), True)
     except Failed as failed:
         return Verdict(check.expected, str(failed), False)
@@ -442,9 +442,9 @@ def self_test(options) -> int:
         asked = {}
         for flaw in FLAWS:
             mine = argparse.Namespace(**{**vars(options), "adapter": [sys.executable, toy, "--flaw", flaw]})
-            folder = pathlib.Path(base) / flaw
-            folder.mkdir()
-            asked[flaw] = {name: pool.submit(examine, mine, name, folder) for name in CHECKS}
+            directory = pathlib.Path(base) / flaw
+            directory.mkdir()
+            asked[flaw] = {name: pool.submit(examine, mine, name, directory) for name in CHECKS}
         for flaw, expected in FLAWS.items():
             verdicts = {name: answer.result() for name, answer in asked[flaw].items()}
             refused = {name for name, verdict in verdicts.items() if not verdict.passed}
@@ -463,7 +463,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31), help="of the inputs (default: another one each time)")
     parser.add_argument("--limit", type=float, default=60, help="seconds that a job may take (default: %(default)s)")
     parser.add_argument("--patience", type=float, default=20, help="seconds until two calls must have met (default: %(default)s)")
-    parser.add_argument("--keep", action="store_true", help="keep the folder when a check has failed")
+    parser.add_argument("--keep", action="store_true", help="keep the directory when a check has failed")
     parser.add_argument("--protocol", action="store_true", help="what an adapter has to do")
     parser.add_argument("--self-test", action="store_true", help="try the kit on implementations that are known")
     options = parser.parse_args()

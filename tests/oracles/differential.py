@@ -54,7 +54,7 @@ LEFT_OUT = {
     "--allow-root": "only means something beyond this machine",
     "--show": "waits for somebody to look",
     "--narrate": "prints a story in the place of the result",
-    "--recursive": "inputs are drawn without folders in folders",
+    "--recursive": "inputs are drawn without directories in directories",
     "--output-format": "the tests of tables of the program compare what is written as Parquet and Arrow",
     "--read-columns": "inputs are drawn as text alone",
     "--exact": "must know the numbers of maps and reduces, which are not drawn",
@@ -159,11 +159,11 @@ class Draws:
 class StandingCluster:
     """A master and its workers."""
 
-    def __init__(self, program: str, shape: dict, folder: pathlib.Path):
-        self.folder, self.shape = folder, shape
-        folder.mkdir()
-        (folder / "spills").mkdir()
-        self.state = folder / "state"
+    def __init__(self, program: str, shape: dict, directory: pathlib.Path):
+        self.directory, self.shape = directory, shape
+        directory.mkdir()
+        (directory / "spills").mkdir()
+        self.state = directory / "state"
         of_master = {flag: shape[flag] for flag in ("--policy", "--placement", "--estimator", "--journal", "--no-backup") if flag in shape}
         of_worker = {flag: value for flag, value in shape.items() if flag not in of_master}
         self.processes = []
@@ -172,13 +172,13 @@ class StandingCluster:
         deadline = time.monotonic() + CASE_SECONDS_MAX
         while not (self.state / "join").exists():
             if deadline < time.monotonic() or self.processes[0].poll() is not None:
-                raise RuntimeError(f"the master did not start: {(folder / 'master').read_text()}")
+                raise RuntimeError(f"the master did not start: {(directory / 'master').read_text()}")
             time.sleep(0.01)
         self.start([program, "worker", "--state", str(self.state), *words(of_worker)], "worker")
 
     def start(self, command: list, name: str) -> None:
-        with open(self.folder / name, "wb") as words_of_it:
-            self.processes.append(subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=words_of_it,
+        with open(self.directory / name, "wb") as words_of_it:
+            self.processes.append(subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=words_of_it,
                                                    stderr=words_of_it))
 
     def stop(self) -> str | None:
@@ -191,11 +191,11 @@ class StandingCluster:
                 process.kill()
                 return f"{' '.join(process.args[1:2])} did not end on SIGTERM"
         for name in ("master", "worker"):
-            said = (self.folder / name).read_text(errors="replace")
+            said = (self.directory / name).read_text(errors="replace")
             if "panicked" in said:
                 return f"a {name} panicked: {said}"
-        left = [str(path) for path in (self.folder / "spills").rglob("*")]
-        return f"the spill folder still holds {left}" if left else None
+        left = [str(path) for path in (self.directory / "spills").rglob("*")]
+        return f"the spill directory still holds {left}" if left else None
 
 
 def words(flags: dict) -> list:
@@ -246,43 +246,43 @@ class Bench:
         self.program, self.base = program, base
         self.spills = self.unjudged = 0
 
-    def lay_out(self, case: Case, folder: pathlib.Path) -> None:
+    def lay_out(self, case: Case, directory: pathlib.Path) -> None:
         for file in case.files:
-            path = os.path.join(folder, file.path())
+            path = os.path.join(directory, file.path())
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as out:
                 out.write(file.stored())
-        (folder / "settings.toml").write_text("no-sync = true\nreduces = 2\nsplit-size = '400'\n")
+        (directory / "settings.toml").write_text("no-sync = true\nreduces = 2\nsplit-size = '400'\n")
         if "--spill-dir" in (case.cluster or ()):
-            (folder / "spills").mkdir()
+            (directory / "spills").mkdir()
         if "--overwrite" in case.general:
-            (folder / "out").mkdir()
-            (folder / "out" / "part-00099").write_bytes(b"from before")
-            (folder / "out" / "_SUCCESS").touch()
+            (directory / "out").mkdir()
+            (directory / "out" / "part-00099").write_bytes(b"from before")
+            (directory / "out" / "_SUCCESS").touch()
 
-    def differs(self, case: Case, folder: pathlib.Path, cluster, seed: str) -> Difference | None:
+    def differs(self, case: Case, directory: pathlib.Path, cluster, seed: str) -> Difference | None:
         """Runs a case and compares. The directory must not exist; it is removed unless there is a difference."""
-        folder.mkdir()
-        self.lay_out(case, folder)
+        directory.mkdir()
+        self.lay_out(case, directory)
         try:
-            wanted = JOBS[case.job].expected(case, folder)
+            wanted = JOBS[case.job].expected(case, directory)
         except Dispute as dispute:
             return Difference("dispute", f"the oracles do not agree: {dispute}")
-        before = set(os.listdir(folder))
+        before = set(os.listdir(directory))
         command = command_of(case, self.program, cluster, random.Random(seed))
-        found = self.run(case, command, folder, cluster, wanted, before)
+        found = self.run(case, command, directory, cluster, wanted, before)
         if found is None:
-            shutil.rmtree(folder)
+            shutil.rmtree(directory)
         return found
 
-    def run(self, case, command, folder, cluster, wanted, before) -> Difference | None:
+    def run(self, case, command, directory, cluster, wanted, before) -> Difference | None:
         try:
             if case.closed:
                 command = ["bash", "-c", f'exec "$0" "$@" {case.closed}', *command]
-            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=CASE_SECONDS_MAX)
+            done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, timeout=CASE_SECONDS_MAX)
             if case.output == "detach" and done.returncode == 0:
                 job = json.loads(done.stdout)["job"] if done.stdout[:1] == b"{" else done.stdout.decode().split()[0]
-                done = subprocess.run([self.program, "wait", job, "--state", str(cluster.state)], cwd=folder, capture_output=True,
+                done = subprocess.run([self.program, "wait", job, "--state", str(cluster.state)], cwd=directory, capture_output=True,
                                       timeout=CASE_SECONDS_MAX)
         except subprocess.TimeoutExpired as late:
             return Difference("time", f"it did not end within {CASE_SECONDS_MAX} s", (late.stderr or b"").decode(errors="replace"))
@@ -290,7 +290,7 @@ class Bench:
         differ = lambda kind, text: Difference(kind, text, said)
         if "panicked" in said:
             return differ("panic", "something panicked")
-        new = set(os.listdir(folder)) - before - {"trace.json", "journal.jsonl"}
+        new = set(os.listdir(directory)) - before - {"trace.json", "journal.jsonl"}
         code = wanted.code if isinstance(wanted, Refused) else 0
         if wanted is None:
             self.unjudged += 1
@@ -310,7 +310,7 @@ class Bench:
             return differ("words", f"exit code {code} without a word on stderr")
         if not code and said and "--quiet" in case.general and case.output != "detach":
             return differ("words", "something on stderr in spite of --quiet")
-        out = folder / "out"
+        out = directory / "out"
         if code:
             if done.stdout and "--json" not in case.general:
                 return differ("leftovers", f"a refused job printed {done.stdout[:100]!r}")
@@ -327,15 +327,15 @@ class Bench:
                 return differ("parts", problem)
             borders = True
             new.discard("out")
-        if new or os.path.isdir(folder / "spills") and os.listdir(folder / "spills"):
+        if new or os.path.isdir(directory / "spills") and os.listdir(directory / "spills"):
             return differ("leftovers", f"left over: {sorted(new)}")
         if "--json" in case.general:
             self.spills += json.loads(done.stdout)["status"]["totals"]["spills"]
         if "--trace" in case.general and case.output != "detach":
-            json.loads((folder / "trace.json").read_text())
+            json.loads((directory / "trace.json").read_text())
         text = wanted.difference(parts, borders) if wanted else None
         if text is None and case.job == "sort" and case.output != "print" and len(parts) % 4 == 3:
-            checked = subprocess.run([self.program, "verify-sort", "out"], cwd=folder, capture_output=True)
+            checked = subprocess.run([self.program, "verify-sort", "out"], cwd=directory, capture_output=True)
             if checked.returncode != 0:
                 text = f"verify-sort: {checked.stdout!r} {checked.stderr!r}"
         return text and differ("output", text)
@@ -420,12 +420,12 @@ def shrink(bench: Bench, case: Case, difference: Difference, base: pathlib.Path,
             if end < time.monotonic():
                 return case, difference
             tries += 1
-            folder = base / f"shrink-{tries}"
+            directory = base / f"shrink-{tries}"
             try:
-                found = bench.differs(less, folder, None, seed)
+                found = bench.differs(less, directory, None, seed)
             except (Invalid, UnicodeError, OverflowError):
                 found = None
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
             if found and found.kind == difference.kind:
                 case, difference, progress = less, found, True
                 break
@@ -511,7 +511,7 @@ class Campaign:
                 problem = cluster.stop()
             if problem and self.found is None:
                 self.found = (self.draws.case(first)[0], Difference("cluster", problem), first, shape)
-            shutil.rmtree(cluster.folder)
+            shutil.rmtree(cluster.directory)
             if self.options.case is not None:
                 break
 
@@ -592,8 +592,8 @@ def self_test(options, jobs: list, base: pathlib.Path) -> int:
         "a closed stream": lambda case: case.closed,
     }
     for (kind, wanted), job in itertools.product(kinds.items(), jobs):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"self-test-{job}-", dir=base))
-        campaign = Campaign(options, str(wrapper), [job], folder)
+        directory = pathlib.Path(tempfile.mkdtemp(prefix=f"self-test-{job}-", dir=base))
+        campaign = Campaign(options, str(wrapper), [job], directory)
         # A wrapper that drops a line has a standard output of its own.
         campaign.draws.wanted = lambda case, wanted=wanted: wanted(case) and case.closed != ">&-"
         campaign.go(time.monotonic() + options.seconds)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs cases of public bug reports, each a directory with a run.sh that exits with 0 if right, 77 if skipped, and another code if wrong.
-# Usage: tests/oracles/reports.sh [FOLDER [PROGRAM]]
+# Usage: tests/oracles/reports.sh [DIRECTORY [PROGRAM]]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cases=${1:-../shared/cases/reports}
 export GM=${2:-$PWD/target/debug/gristmill} PYTHONPATH=$PWD/python
 if [[ ! -d $cases ]]; then
-    echo "reports.sh: skipped: there is no folder $cases" >&2
+    echo "reports.sh: skipped: there is no directory $cases" >&2
     exit 0
 fi
 

@@ -4,7 +4,7 @@
 //! name (`objects`). The code that closes the output publishes the files that contain the parts of the job, and workers
 //! never touch published files.
 
-use crate::folder::PlainName;
+use crate::directory::PlainName;
 pub use crate::input::list::TEMPORARY;
 use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::AttemptId;

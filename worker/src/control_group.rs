@@ -12,7 +12,7 @@ const GROUPS: &str = "/sys/fs/cgroup";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryGroup {
     /// Directory of the group, which need not be visible from here.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// True if it is of the unified hierarchy, version 2.
     pub unified: bool,
 }
@@ -37,7 +37,7 @@ fn groups_in(text: &str) -> Vec<MemoryGroup> {
             _ => continue,
         };
         let own = Path::new(path.trim_start_matches('/'));
-        found.extend(own.ancestors().map(|path| MemoryGroup { folder: root.join(path), unified }));
+        found.extend(own.ancestors().map(|path| MemoryGroup { directory: root.join(path), unified }));
     }
     found
 }
@@ -47,7 +47,7 @@ fn groups_in(text: &str) -> Vec<MemoryGroup> {
 pub(crate) fn memory_limit(groups: &[MemoryGroup]) -> Option<u64> {
     let limit = |group: &MemoryGroup| -> Option<u64> {
         let file = if group.unified { "memory.max" } else { "memory.limit_in_bytes" };
-        fs::read_to_string(group.folder.join(file)).ok()?.trim().parse().ok()
+        fs::read_to_string(group.directory.join(file)).ok()?.trim().parse().ok()
     };
     groups.iter().filter_map(limit).filter(|bytes| 0 < *bytes).min()
 }
@@ -59,9 +59,9 @@ mod tests {
     #[test]
     fn groups_of_both_kinds_are_found_with_those_around_them() {
         let found = groups_in("4:cpu,memory:/a/b\n1:cpu:/c\n0::/d/e\n");
-        let folders: Vec<&str> = found.iter().map(|group| group.folder.to_str().unwrap()).collect();
+        let directories: Vec<&str> = found.iter().map(|group| group.directory.to_str().unwrap()).collect();
         assert_eq!(
-            folders.iter().map(|folder| folder.trim_end_matches('/')).collect::<Vec<_>>(),
+            directories.iter().map(|directory| directory.trim_end_matches('/')).collect::<Vec<_>>(),
             [
                 "/sys/fs/cgroup/memory/a/b",
                 "/sys/fs/cgroup/memory/a",
@@ -78,15 +78,15 @@ mod tests {
     fn limit_is_the_least_of_a_group_and_those_around_it() {
         let place = tempfile::tempdir().unwrap();
         let group = |name: &str, file: &str, text: &str| {
-            let folder = place.path().join(name);
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join(file), text).unwrap();
-            MemoryGroup { folder, unified: file == "memory.max" }
+            let directory = place.path().join(name);
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join(file), text).unwrap();
+            MemoryGroup { directory, unified: file == "memory.max" }
         };
         let none = group("own", "memory.max", "max\n");
         let around = group("around", "memory.max", "1073741824\n");
         let old = group("old", "memory.limit_in_bytes", "536870912\n");
-        let unseen = MemoryGroup { folder: place.path().join("unseen"), unified: true };
+        let unseen = MemoryGroup { directory: place.path().join("unseen"), unified: true };
         assert_eq!(memory_limit(&[none.clone(), unseen.clone()]), None);
         assert_eq!(memory_limit(&[none.clone(), around.clone(), unseen]), Some(1 << 30));
         assert_eq!(memory_limit(&[none, around, old]), Some(512 << 20));

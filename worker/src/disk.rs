@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn full_disk_that_has_inodes_is_just_full() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("not/there/yet");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("not/there/yet");
         assert_eq!(remark(&path, &Errno::NOSPC.into()), None);
         assert_eq!(remark(&path, &Errno::IO.into()), None);
         assert_eq!(remark(&path, &io::Error::new(io::ErrorKind::StorageFull, "the reserve")), None);

@@ -88,7 +88,8 @@ pub fn place(_name: &str) {}
 #[cfg(debug_assertions)]
 #[must_use]
 pub fn span(name: &str, usual: std::time::Duration) -> std::time::Duration {
-    let named = std::env::var_os("GRISTMILL_FAULTS").map(|folder| std::path::Path::new(&folder).join(name));
+    let named =
+        std::env::var_os("GRISTMILL_FAULTS").map(|directory| std::path::Path::new(&directory).join(name));
     let text = named.and_then(|path| std::fs::read_to_string(path).ok());
     let milliseconds = text.and_then(|text| text.trim().parse().ok());
     milliseconds.map_or(usual, std::time::Duration::from_millis)

@@ -3,7 +3,7 @@
 //! Text is sanitized when it is received, and again when it is displayed. Characters that could control a
 //! terminal or disguise a text are written as `\u` and four digits, as in JSON, so that JSON stays valid.
 //! These are control characters including C1, and marks that change the direction of writing or are
-//! invisible. File names are handled in `folder`.
+//! invisible. File names are handled in `directory`.
 
 use std::borrow::Cow;
 use std::fmt::Write;

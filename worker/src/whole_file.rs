@@ -142,8 +142,8 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
 ///
 /// # Errors
 /// An error of the file system.
-pub fn remove_drafts(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+pub fn remove_drafts(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if is_draft(&entry.file_name()) && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
@@ -161,7 +161,8 @@ fn draft<E: From<io::Error>>(
         Promise::PrivateAndDurable | Promise::Private => 0o600,
         Promise::Durable | Promise::Plain => 0o666, // less what the umask takes
     };
-    let mut draft = named_as_draft().permissions(Permissions::from_mode(mode)).tempfile_in(folder(path))?;
+    let mut draft =
+        named_as_draft().permissions(Permissions::from_mode(mode)).tempfile_in(directory(path))?;
     write(draft.as_file_mut())?;
     if promise.is_durable() {
         draft.as_file().sync_all()?;
@@ -191,12 +192,12 @@ fn named_as_draft() -> tempfile::Builder<'static, 'static> {
 /// Without this a power failure could restore the old content.
 fn sync_name(path: &Path, promise: Promise) -> io::Result<()> {
     match promise.is_durable() {
-        true => File::open(folder(path))?.sync_all(),
+        true => File::open(directory(path))?.sync_all(),
         false => Ok(()),
     }
 }
 
-fn folder(path: &Path) -> &Path {
+fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -212,8 +213,8 @@ mod tests {
 
     #[test]
     fn file_is_replaced_whole_and_a_failure_leaves_the_old_one_and_nothing_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kept");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kept");
         replace(&path, Promise::PrivateAndDurable, text("old")).unwrap();
         let failed = replace(&path, Promise::PrivateAndDurable, |file| {
             file.write_all(b"half")?;
@@ -224,13 +225,13 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         replace(&path, Promise::PrivateAndDurable, text("new")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn link_in_the_place_of_a_file_is_replaced_and_what_it_names_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, target) = (folder.path().join("link"), folder.path().join("target"));
+        let directory = tempfile::tempdir().unwrap();
+        let (path, target) = (directory.path().join("link"), directory.path().join("target"));
         fs::write(&target, "untouched").unwrap();
         symlink(&target, &path).unwrap();
         replace(&path, Promise::Plain, text("new")).unwrap();
@@ -240,19 +241,19 @@ mod tests {
 
     #[test]
     fn what_is_no_regular_file_or_too_long_is_refused_at_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
         fs::write(path("file"), "12345").unwrap();
         assert_eq!(read(&path("file"), 5).unwrap(), b"12345");
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
         symlink("file", path("link")).unwrap();
-        fs::create_dir(path("folder")).unwrap();
+        fs::create_dir(path("directory")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
         for (name, expected) in [
             ("file", "it has 5 bytes, more than the 4 that are read"),
             ("pipe", "it is a pipe, not a regular file"),
             ("link", "it is a link, not a regular file"),
-            ("folder", "it is a directory, not a regular file"),
+            ("directory", "it is a directory, not a regular file"),
             ("socket", "it is a socket, not a regular file"),
             ("missing", "it could not be read"),
         ] {
@@ -262,27 +263,27 @@ mod tests {
 
     #[test]
     fn file_that_comes_while_one_is_written_stays_and_is_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
         let late = create_new(&path, Promise::Plain, |file| {
             fs::write(&path, "first")?;
             file.write_all(b"second")
         });
         assert_eq!(late.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        let other = folder.path().join("other");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        let other = directory.path().join("other");
         create_new(&other, Promise::Plain, text("second")).unwrap();
         assert_eq!(fs::read_to_string(&other).unwrap(), "second");
     }
 
     #[test]
     fn file_that_is_there_stays_when_one_is_to_be_created() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("secret");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
         create(&path, Promise::PrivateAndDurable, text("first")).unwrap();
         create(&path, Promise::PrivateAndDurable, text("second")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

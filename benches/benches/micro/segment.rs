@@ -38,7 +38,7 @@ const KINDS: [(&str, Storage); 3] = [
 /// Pairs and a place to write them to.
 struct SortedPairs {
     /// Deleted when dropped.
-    _folder: TempDir,
+    _directory: TempDir,
     /// One for all files, because it keeps their names unique.
     spill: SpillDirs,
     budget: Budget,
@@ -48,12 +48,12 @@ struct SortedPairs {
 
 impl SortedPairs {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+        let directory = tempfile::tempdir().expect("the directory for temporary files can be written");
         let mut all: Vec<Vec<u8>> =
             records(PAIRS).chunks(RECORD_BYTES as usize).map(<[u8]>::to_vec).collect();
         all.sort();
-        let spill = SpillDirs::new(vec![folder.path().to_owned()]);
-        Self { _folder: folder, spill, budget: Budget::new(1 << 30), records: all.concat() }
+        let spill = SpillDirs::new(vec![directory.path().to_owned()]);
+        Self { _directory: directory, spill, budget: Budget::new(1 << 30), records: all.concat() }
     }
 
     fn write(&self, kind: Storage) -> MapOutput {

@@ -38,7 +38,7 @@ pub struct Request<'a> {
     /// Time after which all its processes are killed.
     pub timeout: Duration,
     /// Directories whose bytes count as memory if they are in a memory-backed file system.
-    pub spill_folders: &'a [PathBuf],
+    pub spill_directories: &'a [PathBuf],
     /// File for its standard output.
     pub stdout: &'a Path,
     /// File for its standard error.
@@ -125,7 +125,7 @@ pub fn measure(request: &Request<'_>) -> io::Result<MeasuredRun> {
     let pid = child.id() as i32;
     let done = AtomicBool::new(false);
     let (first, wall, sampler, after) = thread::scope(|scope| {
-        let sampling = scope.spawn(|| Sampler::new(request.spill_folders).run(&done, request.timeout));
+        let sampling = scope.spawn(|| Sampler::new(request.spill_directories).run(&done, request.timeout));
         let first = reap(pid, 0);
         let wall = start.elapsed();
         done.store(true, Ordering::Release);
@@ -221,7 +221,7 @@ fn reap(pid: i32, options: i32) -> io::Result<Option<Reaped>> {
 
 /// Samples the memory of all descendants until it is notified that the command has ended.
 struct Sampler<'a> {
-    spill_folders: &'a [PathBuf],
+    spill_directories: &'a [PathBuf],
     resident: u64,
     private: u64,
     samples: u32,
@@ -229,8 +229,8 @@ struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    fn new(spill_folders: &'a [PathBuf]) -> Self {
-        Self { spill_folders, resident: 0, private: 0, samples: 0, timed_out: false }
+    fn new(spill_directories: &'a [PathBuf]) -> Self {
+        Self { spill_directories, resident: 0, private: 0, samples: 0, timed_out: false }
     }
 
     fn run(mut self, done: &AtomicBool, timeout: Duration) -> Self {
@@ -264,7 +264,8 @@ impl<'a> Sampler<'a> {
             sum.resident_bytes += memory.resident_bytes;
             sum.private_bytes += memory.private_bytes;
         }
-        let spilled: u64 = self.spill_folders.iter().map(|folder| memory_backed_bytes(folder)).sum();
+        let spilled: u64 =
+            self.spill_directories.iter().map(|directory| memory_backed_bytes(directory)).sum();
         self.resident = self.resident.max(sum.resident_bytes);
         self.private = self.private.max(sum.private_bytes + spilled);
         self.samples += 1;

@@ -8,14 +8,14 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn run(script: &str, timeout: Duration) -> (MeasuredRun, String) {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let folder = tempfile::tempdir().unwrap();
-    let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
+    let directory = tempfile::tempdir().unwrap();
+    let (stdout, stderr) = (directory.path().join("stdout"), directory.path().join("stderr"));
     let arguments = ["sh", "-c", script].map(str::to_owned);
     let request = Request {
         arguments: &arguments,
         environment: &[("WHO".to_owned(), "miller".to_owned())],
         timeout,
-        spill_folders: &[],
+        spill_directories: &[],
         stdout: &stdout,
         stderr: &stderr,
     };

@@ -184,7 +184,7 @@ fn finish(
         let command: Vec<String> = std::env::args().skip(1).collect();
         let seconds = vec![("this call".to_owned(), taken.as_secs_f64())];
         let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
-        let store = Store::open(&options.folder, &comparison.setting, true)?;
+        let store = Store::open(&options.directory, &comparison.setting, true)?;
         let page = report::write(comparison, &circumstances, &store)?;
         print_results(flags.json, comparison, &page)?;
         if !flags.quiet {

@@ -32,14 +32,14 @@ pub(super) fn options(
     let contenders = contenders(&settings, &cluster)?;
     let limit: Span =
         flags.limit.parse().map_err(|error| usage(format!("--limit {}: {error}", flags.limit)))?;
-    let folder =
+    let directory =
         || PathBuf::from(format!("compare-{}", gristmill_lab::report::names::slug(&file.workload.name)));
     Ok(Options {
         contenders,
         against: flags.against.clone(),
         repetitions: flags.repeat,
         site,
-        folder: flags.out.clone().unwrap_or_else(folder),
+        directory: flags.out.clone().unwrap_or_else(directory),
         resume: flags.resume,
         warm_up: !flags.no_warm_up,
         calibrate: !flags.no_calibration,

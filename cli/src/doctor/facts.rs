@@ -109,7 +109,7 @@ fn remedy(error: &anyhow::Error) -> &'static str {
 pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Facts> {
     let machine = machine(settings, flags)?;
     let known = flags.master.join.is_some()
-        || flags.master.state_dir(settings).is_ok_and(|folder| folder.join(JOIN_FILE).exists());
+        || flags.master.state_dir(settings).is_ok_and(|directory| directory.join(JOIN_FILE).exists());
     let master = match known.then(|| cluster(settings, flags)) {
         None => MasterFacts::None,
         Some(Ok(cluster)) => MasterFacts::There(cluster),
@@ -148,12 +148,12 @@ fn memory_available_bytes() -> u64 {
 }
 
 /// Free bytes of a directory in which a file can be created.
-fn free(folder: &Path) -> Result<u64, String> {
+fn free(directory: &Path) -> Result<u64, String> {
     let probe = || -> io::Result<u64> {
-        let file = folder.join(format!(".gristmill-doctor-{}", std::process::id()));
+        let file = directory.join(format!(".gristmill-doctor-{}", std::process::id()));
         fs::File::create_new(&file)?;
         fs::remove_file(&file)?;
-        let stat = rustix::fs::statvfs(folder)?;
+        let stat = rustix::fs::statvfs(directory)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     };
     probe().map_err(|error| error.to_string())

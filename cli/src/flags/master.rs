@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use crate::trusted::{self, TrustError};
 use crate::usage::usage;
 use clap::Args;
-use gristmill_worker::folder::Closed;
+use gristmill_worker::directory::Closed;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};

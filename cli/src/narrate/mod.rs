@@ -14,14 +14,14 @@ use crate::terminal::stdout_raw;
 use facts::Facts;
 use gristmill_runtime::client::{Client, JobReport};
 use gristmill_runtime::deciders::DeciderNames;
-use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_runtime::scratch::ScratchDirectory;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::input::FilePath;
 use gristmill_worker::narration::Narration;
 
 /// Narrator of a job that is still to run.
 pub struct JobNarrator {
-    directory: ScratchFolder,
+    directory: ScratchDirectory,
     deciders: DeciderNames,
 }
 
@@ -31,7 +31,7 @@ impl JobNarrator {
     /// # Errors
     /// A directory that cannot be created.
     pub fn new(deciders: &DeciderNames) -> anyhow::Result<Self> {
-        Ok(Self { directory: ScratchFolder::new("narration-")?, deciders: deciders.clone() })
+        Ok(Self { directory: ScratchDirectory::new("narration-")?, deciders: deciders.clone() })
     }
 
     /// Directory in which workers put what their attempts keep.

@@ -11,8 +11,8 @@ use clap::Args;
 use gristmill_lab::compare::{self, Options, Progress, Workload};
 use gristmill_lab::report::{Circumstances, Tally};
 use gristmill_papers::{
-    Context, Failure, Folder, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, RunsFolder, Scale,
-    first_seed,
+    Context, Directory, Failure, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, RunsDirectory,
+    Scale, first_seed,
 };
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
@@ -67,7 +67,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     // Runs and inputs are stored here until the page contains the results, so that the same command can
     // continue.
     let interrupted = watch_interruptions()?;
-    let runs = RunsFolder::hold(&RunsFolder::beside(&flags.out_folder()))?;
+    let runs = RunsDirectory::hold(&RunsDirectory::beside(&flags.out_directory()))?;
     let kept = runs.path().display().to_string();
     let carry_out = |workload: &Workload, options: &Options, told: &mut dyn FnMut(Progress<'_>)| {
         compare::run(registry, workload, options, Some(interrupted.clone()), told)
@@ -77,7 +77,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
             scale: context.scale,
             first_seed: context.first_seed,
             progress: context.progress,
-            folder: runs.path(),
+            directory: runs.path(),
             carry_out: &carry_out,
         })
     });
@@ -98,7 +98,7 @@ fn run<E: Copy>(
     carry_out: impl Fn(&E, &Context<'_>) -> anyhow::Result<Paper>,
 ) -> anyhow::Result<u8> {
     let chosen = chosen(papers, &flags.paper)?;
-    let folder = Folder::claim(&flags.out_folder(), flags.overwrite)?;
+    let directory = Directory::claim(&flags.out_directory(), flags.overwrite)?;
     let mut run = Run {
         asked: flags.paper.clone(),
         real: flags.real,
@@ -131,21 +131,21 @@ fn run<E: Copy>(
     if run.papers.is_empty() {
         return Ok(exit::FAILED);
     }
-    write_page(&run, folder, seconds, flags)?;
+    write_page(&run, directory, seconds, flags)?;
     Ok(if run.failures.is_empty() { exit::OK } else { exit::FAILED })
 }
 
 /// Writes the page and prints the results.
 fn write_page(
     run: &Run,
-    folder: Folder,
+    directory: Directory,
     seconds: Vec<(String, f64)>,
     flags: &PaperCommand,
 ) -> anyhow::Result<()> {
     let command: Vec<String> = std::env::args().skip(1).collect();
     let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
-    let page = folder.path().join("index.html");
-    folder.write(&run.files(&circumstances)?)?;
+    let page = directory.path().join("index.html");
+    directory.write(&run.files(&circumstances)?)?;
     let taken = &circumstances.seconds;
     stdout_line(&if flags.json { json(run, taken)? } else { table(run, taken) })?;
     if !flags.quiet {
@@ -155,7 +155,7 @@ fn write_page(
 }
 
 impl PaperCommand {
-    fn out_folder(&self) -> PathBuf {
+    fn out_directory(&self) -> PathBuf {
         let real = if self.real { "-real" } else { "" };
         self.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}{real}", self.paper)))
     }

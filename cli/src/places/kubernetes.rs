@@ -11,7 +11,7 @@ use clap::Args;
 use gristmill_runtime::api::Role;
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::Tokens;
-use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_runtime::scratch::ScratchDirectory;
 use gristmill_worker::http::{Endpoint, Identity, JoinLine, Plaintext, make_private_directory};
 use gristmill_worker::whole_file::{self, Promise};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ pub fn up(flags: &UpCommand) -> anyhow::Result<u8> {
             let what = "this prints the cluster's secrets: pipe it to `kubectl create -f -`, or leave them out with --print";
             return Err(usage(what.to_owned()));
         }
-        stdout_line(&secrets(ScratchFolder::new("secrets-")?.path())?)?;
+        stdout_line(&secrets(ScratchDirectory::new("secrets-")?.path())?)?;
         stdout_line(&"---")?;
     }
     stdout_line(&manifests.trim_end())?;
@@ -104,15 +104,15 @@ fn manifests(flags: &UpCommand) -> String {
 }
 
 /// Creates identity and tokens in an empty private directory, and returns them as Secrets in JSON.
-fn secrets(folder: &Path) -> anyhow::Result<String> {
-    let tokens = Tokens::of_state(folder)?;
-    let identity = Identity::load_or_create(&folder.join("identity"), &[HOST.to_owned()])?;
+fn secrets(directory: &Path) -> anyhow::Result<String> {
+    let tokens = Tokens::of_state(directory)?;
+    let identity = Identity::load_or_create(&directory.join("identity"), &[HOST.to_owned()])?;
     let endpoint = Endpoint { host: HOST.to_owned(), port: PORT, pin: Some(identity.pin()) };
     let token = tokens.token(Role::Work, Some(TOKEN_LABEL))?;
     let join = JoinLine { endpoint, token, plaintext: Plaintext::default() }.to_text();
     let mut files = serde_json::Map::new();
     for file in SECRET_FILES {
-        files.insert(file.to_owned(), fs::read_to_string(folder.join(file))?.into());
+        files.insert(file.to_owned(), fs::read_to_string(directory.join(file))?.into());
     }
     let secret = |part: &str, data: Value| {
         let labels =

@@ -2,7 +2,7 @@
 
 use super::{last_words, refused};
 use crate::flags::JOIN_FILE;
-use crate::state::StateFolder;
+use crate::state::StateDirectory;
 use anyhow::Context as _;
 use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::cluster::start_detached;
@@ -61,21 +61,21 @@ fn join_line(state: &Path) -> Option<JoinLine> {
 /// # Errors
 /// A master that does not end.
 pub async fn end(state: &Path) -> anyhow::Result<()> {
-    if let (Some(_), Some(line)) = (StateFolder::holder(state), join_line(state)) {
+    if let (Some(_), Some(line)) = (StateDirectory::holder(state), join_line(state)) {
         let _ = timeout(ANSWER_MAX, AsyncClient::new(&line).shut_down()).await;
     }
     for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
         // The lock goes with its process, so the number is not that of another.
-        let holder = StateFolder::holder(state);
+        let holder = StateDirectory::holder(state);
         if let (Some(pid), Some(signal)) = (holder.and_then(|pid| Pid::from_raw(pid as i32)), signal) {
             let _ = kill_process(pid, signal);
         }
         let end = Instant::now() + END_MAX;
-        while StateFolder::holder(state).is_some() && Instant::now() < end {
+        while StateDirectory::holder(state).is_some() && Instant::now() < end {
             sleep(CHECK_PAUSE).await;
         }
     }
-    if let Some(pid) = StateFolder::holder(state) {
+    if let Some(pid) = StateDirectory::holder(state) {
         return Err(refused(format!("the master of process {pid} does not end")));
     }
     // That of a killed master is of no use.
@@ -88,7 +88,7 @@ pub async fn end(state: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// A master that does not respond.
 pub async fn live_jobs(state: &Path) -> anyhow::Result<u32> {
-    let Some(pid) = StateFolder::holder(state) else { return Ok(0) };
+    let Some(pid) = StateDirectory::holder(state) else { return Ok(0) };
     if let Some(line) = join_line(state)
         && let Ok(Ok(status)) = timeout(ANSWER_MAX, AsyncClient::new(&line).master()).await
     {

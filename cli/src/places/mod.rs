@@ -16,7 +16,7 @@ pub use kubernetes::{UnpackCommand, unpack};
 
 use crate::flags::state_dir;
 use crate::settings::Settings;
-use crate::state::StateFolder;
+use crate::state::StateDirectory;
 use crate::terminal::{complain, stdout_line};
 use gristmill_runtime::api::Role;
 use gristmill_runtime::client::AsyncClient;
@@ -137,7 +137,7 @@ pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
     let state = std::path::absolute(state_dir(flags.state.as_ref(), settings)?)?;
     let Some(record) = Record::read(&state)? else {
         let path = state.display();
-        return Err(refused(match StateFolder::holder(&state) {
+        return Err(refused(match StateDirectory::holder(&state) {
             Some(process) => format!(
                 "a master started by hand runs in {path} (process {process}); end it with SIGTERM: kill {process}"
             ),

@@ -4,7 +4,7 @@
 //! contains no secret.
 
 use super::refused;
-use crate::state::StateFolder;
+use crate::state::StateDirectory;
 use anyhow::Context as _;
 use gristmill_worker::http::make_private_directory;
 use gristmill_worker::whole_file::{self, Promise};
@@ -56,7 +56,7 @@ impl Record {
     /// A cluster that is up already, a master that was started by hand, or an error of the file system.
     pub fn claim(self, state: &Path) -> anyhow::Result<Self> {
         // The lock excludes another `up` until the record is written.
-        let held = StateFolder::take(state.to_owned());
+        let held = StateDirectory::take(state.to_owned());
         if let Some(there) = Self::read(state)? {
             return Err(refused(format!(
                 "{} is up already, by {}; end it with `gristmill cluster down`, or name another directory with --state",
@@ -128,18 +128,18 @@ mod tests {
 
     #[test]
     fn record_survives_a_master_that_tidies_up_and_is_claimed_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let new = || Record::new(folder.path(), Place::Slurm { join: "slurm.join".into() });
-        let record = new().claim(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let new = || Record::new(directory.path(), Place::Slurm { join: "slurm.join".into() });
+        let record = new().claim(directory.path()).unwrap();
         whole_file::replace(&record.path, Promise::Private, |file| {
             file.write_all(&serde_json::to_vec(&record)?)?;
-            StateFolder::take(folder.path().to_path_buf()).map(drop).map_err(io::Error::other)
+            StateDirectory::take(directory.path().to_path_buf()).map(drop).map_err(io::Error::other)
         })
         .unwrap();
-        let refused = new().claim(folder.path()).unwrap_err();
+        let refused = new().claim(directory.path()).unwrap_err();
         assert!(refused.to_string().contains("is up already"), "{refused:?}");
-        assert_eq!(Record::read(folder.path()).unwrap().unwrap().words(), record.words());
+        assert_eq!(Record::read(directory.path()).unwrap().unwrap().words(), record.words());
         record.remove().unwrap();
-        assert!(Record::read(folder.path()).unwrap().is_none());
+        assert!(Record::read(directory.path()).unwrap().is_none());
     }
 }

@@ -167,12 +167,12 @@ async fn on_each(
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
     for host in hosts {
-        let folder = format!("{GUESTS}/{name}-{host}");
+        let directory = format!("{GUESTS}/{name}-{host}");
         let (host, step, permits) = (host.clone(), step.clone(), permits.clone());
         tasks.spawn(async move {
             // The semaphore is never closed.
             let _permit = permits.acquire_owned().await;
-            let printed = ssh(&host, &folder, step).await;
+            let printed = ssh(&host, &directory, step).await;
             (host, printed)
         });
     }
@@ -188,18 +188,18 @@ async fn on_each(
 
 /// Takes a step on a host. `ssh` does not bound what a server does before authentication, hence the limit for the
 /// connection.
-async fn ssh(host: &str, folder: &str, step: Step) -> anyhow::Result<String> {
+async fn ssh(host: &str, directory: &str, step: Step) -> anyhow::Result<String> {
     let (what, command, input, limit) = match step {
         Step::Create => {
-            let command = format!("umask 077; mkdir -p {folder}");
+            let command = format!("umask 077; mkdir -p {directory}");
             ("create a directory", command, ToolInput::Nothing, CREATE_MAX)
         }
         Step::Send => {
             let program = File::open(OWN_PROGRAM).context("could not read this program")?;
-            ("send the program", format!("cat > {folder}/gristmill"), ToolInput::File(program), SEND_MAX)
+            ("send the program", format!("cat > {directory}/gristmill"), ToolInput::File(program), SEND_MAX)
         }
         Step::Script(what, text) => {
-            let input = ToolInput::Bytes(format!("folder={folder}\n{text}").into_bytes());
+            let input = ToolInput::Bytes(format!("directory={directory}\n{text}").into_bytes());
             (what, "sh -s".to_owned(), input, SCRIPT_MAX)
         }
     };

@@ -5,12 +5,12 @@ use crate::child;
 use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, PlaintextFlag, pools, state_dir};
 use crate::private_memory::keep_memory_private;
 use crate::settings::Settings;
-use crate::state::StateFolder;
+use crate::state::StateDirectory;
 use crate::switches::FirstSignal;
 use crate::terminal::stdout_line;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::cluster::{ChildConfig, MasterReady, remove_folders};
+use gristmill_runtime::cluster::{ChildConfig, MasterReady, remove_directories};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::Tokens;
 use gristmill_runtime::master::{MasterConfig, PreparedMaster};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 const REGISTER_FILE: &str = "jobs";
 
 /// Directory in the state directory with ended jobs.
-const ENDED_JOBS_FOLDER: &str = "ended-jobs";
+const ENDED_JOBS_DIRECTORY: &str = "ended-jobs";
 
 /// File in the state directory from which a master recovers after the last one ended without notice.
 const RECOVERY_FILE: &str = "recovery";
@@ -93,7 +93,7 @@ pub fn master(registry: Registry, settings: &Settings, flags: &MasterCommand) ->
         journal,
         recovery: Some(state.join(RECOVERY_FILE)),
         register: Some(state.join(REGISTER_FILE)),
-        archive: Some(state.join(ENDED_JOBS_FOLDER)),
+        archive: Some(state.join(ENDED_JOBS_DIRECTORY)),
     })?;
     announce(&bind, address, &tokens, state, flags.print_join)?;
     // The secret is kept, so that workers can reconnect; the address is kept only if a next master is
@@ -135,18 +135,18 @@ pub(super) fn master_process(registry: Registry) -> anyhow::Result<u8> {
     io::stdout().flush()?;
     runtime.block_on(prepared.run(listener, requests));
     // A parent that was killed cannot clean up. A live parent does so itself, and this finds nothing.
-    remove_folders(&child.remove_at_end);
+    remove_directories(&child.remove_at_end);
     Ok(exit::OK)
 }
 
 impl MasterCommand {
     /// State directory, held until it is dropped.
-    fn take_state(&self, settings: &Settings) -> anyhow::Result<StateFolder> {
-        let folder = state_dir(self.state.as_ref(), settings)?;
+    fn take_state(&self, settings: &Settings) -> anyhow::Result<StateDirectory> {
+        let directory = state_dir(self.state.as_ref(), settings)?;
         // This comes first: it refuses a directory that is not private to this user, in which nothing may be
         // written.
-        make_private_directory(&folder)?;
-        Ok(StateFolder::take(folder)?)
+        make_private_directory(&directory)?;
+        Ok(StateDirectory::take(directory)?)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::switches::FirstSignal;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_folders};
+use gristmill_runtime::cluster::{ChildConfig, WorkerChild, leave_directories};
 use gristmill_runtime::exit;
 use gristmill_runtime::master::tokens::work_token_of;
 use gristmill_runtime::registry::Registry;
@@ -143,9 +143,9 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
         return Err(usage("the parent started a worker with the settings of a master".to_owned()));
     };
     let mut config = worker_config(&runtime, child)?;
-    let folders = config.spill_dirs.clone();
-    let first = folders.first().ok_or_else(|| usage("the parent named no spill directory".to_owned()))?;
-    let parents = folders.iter().filter_map(|folder| folder.parent());
+    let directories = config.spill_dirs.clone();
+    let first = directories.first().ok_or_else(|| usage("the parent named no spill directory".to_owned()))?;
+    let parents = directories.iter().filter_map(|directory| directory.parent());
     let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
@@ -177,7 +177,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     };
     if code == exit::worker::ASKED {
         // The parent does this too, unless it was killed.
-        leave_folders(&folders, holds, switches.is_orphaned());
+        leave_directories(&directories, holds, switches.is_orphaned());
     }
     // Slot threads may still be inside user code, which nothing can stop: end them with the process.
     std::process::exit(code)
@@ -192,7 +192,7 @@ fn worker_config(runtime: &tokio::runtime::Runtime, child: WorkerChild) -> anyho
         bind: worker_bind(runtime, &child.settings, &child.master)?,
         master: child.master,
         settings: child.settings,
-        spill_dirs: child.folders,
+        spill_dirs: child.directories,
         host: gristmill_worker::host_name(),
         build: gristmill_worker::build_id(),
         join_patience: match child.replaces {

@@ -172,7 +172,8 @@ impl FileNames {
     /// Returns a path as Hadoop lists results for this name: without a scheme if the name has none, and
     /// relative if the name is.
     pub fn as_typed(&self, name: &str, path: &Path) -> String {
-        let below = |folder: &Path| path.strip_prefix(folder).ok().map(|below| below.display().to_string());
+        let below =
+            |directory: &Path| path.strip_prefix(directory).ok().map(|below| below.display().to_string());
         match scheme_of(name) {
             Some(_) => None,
             None if name.starts_with('/') => below(&self.root).map(|below| format!("/{below}")),

@@ -30,7 +30,7 @@ use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::registry::Registry;
-use gristmill_runtime::scratch::ScratchFolder;
+use gristmill_runtime::scratch::ScratchDirectory;
 use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_streaming::{BUNDLE_BYTES_MAX, LineInput, ShippedFile, write_bundle};
 use gristmill_worker::http::{Endpoint, JoinLine};
@@ -322,11 +322,12 @@ fn run_on(
     let mut job = typed.job;
     let ships = cluster.is_none() && !job.files.is_empty();
     // Creating one waits for the disk, and few jobs need one.
-    let scratch = (ships || !typed.archives.is_empty()).then(|| ScratchFolder::new("streaming-")).transpose();
+    let scratch =
+        (ships || !typed.archives.is_empty()).then(|| ScratchDirectory::new("streaming-")).transpose();
     let scratch = scratch.context("could not create a directory for archives")?;
-    let folder = scratch.as_ref().map(ScratchFolder::path).unwrap_or(Path::new(""));
+    let directory = scratch.as_ref().map(ScratchDirectory::path).unwrap_or(Path::new(""));
     for ShippedFile { name, path: archive } in &typed.archives {
-        let path = folder.join("archives").join(name);
+        let path = directory.join("archives").join(name);
         archive::unpack(archive, &path, BUNDLE_BYTES_MAX).map_err(|error| {
             submit(format!("-archives {}: {}", archive.display(), gristmill_runtime::chain(&error)))
         })?;
@@ -334,7 +335,7 @@ fn run_on(
     }
     if cluster.is_none() && !job.files.is_empty() {
         // Workers on other machines see other files.
-        let bundle = folder.join("bundle");
+        let bundle = directory.join("bundle");
         write_bundle(&job.files, &bundle).context("could not bundle the files to ship")?;
         job.files.clear();
         job.bundle = Some(bundle.to_string_lossy().into_owned());

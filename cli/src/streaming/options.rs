@@ -546,14 +546,14 @@ mod tests {
         assert_eq!(refused("-partitioner Mine"), code::CONFIGURATION);
         assert_eq!(refused("-file /not/there"), code::FAILED);
         assert_eq!(refused("-file /dev/null"), code::FAILED);
-        let folder = tempfile::tempdir().unwrap();
-        let [one, two] = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
+        let directory = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| directory.path().join(name).display().to_string());
         [&one, &two].iter().for_each(|name| std::fs::write(name, "").unwrap());
         assert_eq!(refused(&format!("-files {one}#x,{two}#x")), code::CONFIGURATION);
         assert_eq!(refused(&format!("-files {one}#{}", "x".repeat(FILE_NAME_BYTES_MAX + 1))), code::FAILED);
         let again = one
             .replace("/one", "/../x/one")
-            .replace("/x/", &format!("/{}/", folder.path().file_name().unwrap().display()));
+            .replace("/x/", &format!("/{}/", directory.path().file_name().unwrap().display()));
         assert_eq!(job(&format!("-files {one}#x,{again}#x, -file {two}")).unwrap().job.files.len(), 2);
         let places = FileNames::new(DefaultSystem::Local).unwrap();
         for (text, missing) in [("-output /o", "-input"), ("-input /i", "-output")] {
@@ -564,8 +564,8 @@ mod tests {
 
     #[test]
     fn lists_and_braces_name_several_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
         ["c1", "c2"].iter().for_each(|name| std::fs::write(path(name), "").unwrap());
         let typed = |inputs: &str| job(&format!("-input {inputs}"));
         let expected = ["/in".to_owned(), "/b".to_owned(), path("c1"), path("c2")];

@@ -42,7 +42,7 @@ fn mistakes_in_a_command_end_with_the_code_of_usage() {
 }
 
 #[test]
-fn usage_asks_for_no_state_folder_when_a_variable_names_it() {
+fn usage_asks_for_no_state_directory_when_a_variable_names_it() {
     // The case in every sandbox.
     let sandbox = Sandbox::new();
     for command in ["wait", "cancel", "logs", "trace", "up"] {

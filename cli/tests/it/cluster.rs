@@ -342,14 +342,14 @@ fn worker_process_that_dies_is_replaced_and_the_next_job_runs() {
 }
 
 #[test]
-fn worker_that_is_killed_takes_its_processes_and_folders_along() {
+fn worker_that_is_killed_takes_its_processes_and_directories_along() {
     let sandbox = Sandbox::new();
     let mut standing = Standing::start(&sandbox, 1);
     let worker = standing.workers.remove(0);
     worker.signal(Signal::KILL);
     worker.finish();
     standing.await_workers(0);
-    until_within("the worker's folders to be removed", ORPHAN_TIMEOUT, || {
+    until_within("the worker's directories to be removed", ORPHAN_TIMEOUT, || {
         oracle::names(&sandbox.path("tmp")).is_empty().then_some(())
     });
     standing.end();
@@ -404,9 +404,9 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Checks that everything in a directory, down to this depth, is accessible to its owner only.
-fn assert_closed(folder: &Path, depth: u32) {
-    for name in oracle::names(folder) {
-        let path = folder.join(name);
+fn assert_closed(directory: &Path, depth: u32) {
+    for name in oracle::names(directory) {
+        let path = directory.join(name);
         let closed = if path.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(mode(&path), closed, "{}", path.display());
         if path.is_dir() && 0 < depth {
@@ -416,12 +416,12 @@ fn assert_closed(folder: &Path, depth: u32) {
 }
 
 #[test]
-fn state_folder_is_closed_to_others() {
+fn state_directory_is_closed_to_others() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     assert_eq!(mode(&sandbox.path("state")), 0o700);
-    for folder in ["state", "tmp"] {
-        assert_closed(&sandbox.path(folder), 1);
+    for directory in ["state", "tmp"] {
+        assert_closed(&sandbox.path(directory), 1);
     }
     standing.end();
     // A state directory that others can read is refused.
@@ -465,21 +465,21 @@ fn worker_process_that_somebody_ends_by_a_signal_is_replaced_and_nobody_is_charg
     worker.signal(Signal::TERM);
     worker.finish().expect_code(0);
     assert_eq!(worker_processes(&sandbox), [0; 0], "the worker outlives whoever started it");
-    assert!(oracle::names(&sandbox.path("tmp")).is_empty(), "it left its spill folder");
+    assert!(oracle::names(&sandbox.path("tmp")).is_empty(), "it left its spill directory");
     standing.end();
 }
 
 #[test]
-fn worker_whose_spill_folder_was_cleared_away_is_replaced_in_a_new_one() {
+fn worker_whose_spill_directory_was_cleared_away_is_replaced_in_a_new_one() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let input = sandbox.write("text", "b\na\n");
     // A worker that has just joined may still be creating files in its directory.
     sandbox.gristmill(["submit", "sort", &input]).finish().expect_code(0);
-    let folders = oracle::names(&sandbox.path("tmp"));
-    assert_eq!(folders.len(), 1);
+    let directories = oracle::names(&sandbox.path("tmp"));
+    assert_eq!(directories.len(), 1);
     // Systems do this to temporary directories that were not used for long.
-    std::fs::remove_dir_all(sandbox.path("tmp").join(&folders[0])).unwrap();
+    std::fs::remove_dir_all(sandbox.path("tmp").join(&directories[0])).unwrap();
     let before = worker_processes(&sandbox);
     process::kill(before[0]);
     until("another worker process", || {
@@ -488,6 +488,6 @@ fn worker_whose_spill_folder_was_cleared_away_is_replaced_in_a_new_one() {
     });
     let printed = sandbox.gristmill(["submit", "sort", &input]).finish().expect_code(0);
     assert_eq!(printed.stdout_text(), "a\nb\n");
-    assert_eq!(oracle::names(&sandbox.path("tmp")), folders);
+    assert_eq!(oracle::names(&sandbox.path("tmp")), directories);
     standing.end();
 }

@@ -77,8 +77,8 @@ fn two_policies_on_real_processes_give_equal_outputs_and_a_whole_report() {
     let lines = fs::read_to_string(sandbox.path("out/report.csv")).unwrap();
     assert_eq!(lines.lines().count(), 1 + RUNS.len() * 6);
     for run in RUNS {
-        let folder = sandbox.path(&format!("out/runs/{run}"));
-        let mut files: Vec<String> = fs::read_dir(folder)
+        let directory = sandbox.path(&format!("out/runs/{run}"));
+        let mut files: Vec<String> = fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();

@@ -263,7 +263,7 @@ fn kill_all_at_once(sandbox: &Sandbox) {
 }
 
 #[test]
-fn spill_folders_of_processes_that_all_died_at_once_are_removed_by_the_next_start() {
+fn spill_directories_of_processes_that_all_died_at_once_are_removed_by_the_next_start() {
     let sandbox = Sandbox::new();
     let running = held_in_a_map(&sandbox, None);
     kill_all_at_once(&sandbox);
@@ -277,14 +277,14 @@ fn spill_folders_of_processes_that_all_died_at_once_are_removed_by_the_next_star
 }
 
 #[test]
-fn spill_folders_of_the_living_are_left_to_them_by_the_next_start() {
+fn spill_directories_of_the_living_are_left_to_them_by_the_next_start() {
     let sandbox = Sandbox::new();
     let out = sandbox.text("out");
     let running = held_in_a_map(&sandbox, Some(&out));
     let held = oracle::names(&sandbox.path("tmp"));
     let input = sandbox.write("small", "b\na\n");
     sandbox.gristmill(["run", "sort", &input, "--output", &sandbox.text("sorted")]).finish().expect_code(0);
-    assert_eq!(oracle::names(&sandbox.path("tmp")), held, "a stranger's folder is gone");
+    assert_eq!(oracle::names(&sandbox.path("tmp")), held, "a stranger's directory is gone");
     sandbox.go_on("map");
     running.finish().expect_code(0);
     sandbox.assert_nothing_left();
@@ -310,11 +310,11 @@ fn printed_output_of_a_submit_that_was_killed_is_removed_by_the_next_one() {
 }
 
 #[test]
-fn spill_folders_of_workers_that_all_died_are_removed_by_a_worker_of_another_master() {
+fn spill_directories_of_workers_that_all_died_are_removed_by_a_worker_of_another_master() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     // A worker creates its directory after the master's welcome.
-    until("its folder", || (oracle::names(&sandbox.path("tmp")).len() == 1).then_some(()));
+    until("its directory", || (oracle::names(&sandbox.path("tmp")).len() == 1).then_some(()));
     kill_all_at_once(&sandbox);
     standing.master.finish();
     standing.workers.into_iter().for_each(|worker| drop(worker.finish()));
@@ -327,7 +327,7 @@ fn spill_folders_of_workers_that_all_died_are_removed_by_a_worker_of_another_mas
 }
 
 #[test]
-fn worker_processes_remove_their_folders_when_whoever_started_them_is_killed() {
+fn worker_processes_remove_their_directories_when_whoever_started_them_is_killed() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 0);
     let workers = sandbox.gristmill(["worker", "--workers", "3", "--slots", "1"]).start();
@@ -335,7 +335,7 @@ fn worker_processes_remove_their_folders_when_whoever_started_them_is_killed() {
     workers.signal(Signal::KILL);
     workers.finish();
     // The worker that removes the last directory leaves the others to notice, and to end.
-    until_within("the workers to end and their folders to be removed", ORPHAN_TIMEOUT, || {
+    until_within("the workers to end and their directories to be removed", ORPHAN_TIMEOUT, || {
         let gone = oracle::names(&sandbox.path("tmp")).is_empty() && sandbox.pids_of("worker").is_empty();
         gone.then_some(())
     });

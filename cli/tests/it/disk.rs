@@ -84,7 +84,7 @@ fn spills_leave_the_disk_reserve_alone_and_say_so() {
 }
 
 #[test]
-fn worker_whose_temporary_files_were_cleared_away_makes_its_folders_again() {
+fn worker_whose_temporary_files_were_cleared_away_makes_its_directories_again() {
     let sandbox = Sandbox::new();
     let input = records(&sandbox, "40MiB");
     let master = sandbox.gristmill(["master"]).start();
@@ -152,8 +152,8 @@ fn small_memory_spills_to_disk_and_changes_no_byte() {
 }
 
 /// Returns the files below a directory.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
@@ -179,7 +179,7 @@ fn goes_well_when_spilled_output_is(spoil: fn(&Path)) {
     sandbox.assert_nothing_left();
     let failures = finished.stderr.matches(" failed (").count();
     assert_eq!(failures, 1, "attempts that failed:\n{}", finished.stderr);
-    let all = |folder: &str| oracle::parts(&sandbox.path(folder)).concat();
+    let all = |directory: &str| oracle::parts(&sandbox.path(directory)).concat();
     assert!(all("out") == all("undisturbed"), "the output differs");
 }
 

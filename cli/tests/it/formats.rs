@@ -125,11 +125,11 @@ fn names_of_files_may_be_any_bytes() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let sandbox = Sandbox::new();
-    let folder = sandbox.path("in");
-    fs::create_dir(&folder).unwrap();
+    let directory = sandbox.path("in");
+    fs::create_dir(&directory).unwrap();
     for (name, line) in [(&b"not \xff utf-8"[..], "two\n"), (b"new\nline", "one\n"), (b"per%cent", "three\n")]
     {
-        fs::write(folder.join(OsStr::from_bytes(name)), line).unwrap();
+        fs::write(directory.join(OsStr::from_bytes(name)), line).unwrap();
     }
     let printed = sandbox.run_well(["run", "grep", "", &sandbox.text("in")]).stdout_text();
     assert_eq!(printed, "one\ntwo\nthree\n");

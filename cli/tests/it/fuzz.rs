@@ -1,7 +1,7 @@
 //! Parsers of external data, with generated seeds and mutations of them: none panics, and each is consistent
 //! with itself.
 //!
-//! The functions are those that `fuzz/` calls under libFuzzer. `GRISTMILL_FUZZ_SEEDS=FOLDER` writes the seeds
+//! The functions are those that `fuzz/` calls under libFuzzer. `GRISTMILL_FUZZ_SEEDS=DIRECTORY` writes the seeds
 //! there; `GRISTMILL_SLOW_TESTS=1` runs a hundred times as long.
 
 #[path = "../../../worker/tests/it/dice.rs"]
@@ -40,15 +40,15 @@ const ARBITRARY_BYTES_MAX: usize = 2000;
 
 /// Returns a spill file with some segments, as a worker writes it.
 fn segments(sandbox: &Sandbox, compression: SpillCompression) -> Vec<u8> {
-    let folder = sandbox.path("spills");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = sandbox.path("spills");
+    fs::create_dir_all(&directory).unwrap();
     let setting = WriteSetting {
         job: JobId(1),
         map: 0,
         epoch: 0,
         partitions: 1,
         order: SegmentOrder::Key,
-        spill: SpillDirs::new(vec![folder.clone()]),
+        spill: SpillDirs::new(vec![directory.clone()]),
         compression,
     };
     let mut writer = SegmentsWriter::on_disk(setting).unwrap();
@@ -56,7 +56,7 @@ fn segments(sandbox: &Sandbox, compression: SpillCompression) -> Vec<u8> {
         writer.pair(0, &number.to_be_bytes(), b"a value that repeats itself").unwrap();
     }
     let output = writer.finish().unwrap();
-    let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
     let bytes = fs::read(file).unwrap();
     drop(output);
     bytes
@@ -112,8 +112,8 @@ fn seeds(name: &str, sandbox: &Sandbox) -> Vec<Vec<u8>> {
             vec![fs::read(journal).unwrap()]
         }
         "workload_file" => {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/workloads");
-            let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+            let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/workloads");
+            let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
             files
                 .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
                 .map(|path| fs::read(path).unwrap())
@@ -143,10 +143,10 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
 
 fn check((name, read): &Entry, sandbox: &Sandbox, random: &mut Random) {
     let seeds = seeds(name, sandbox);
-    if let Some(folder) = std::env::var_os("GRISTMILL_FUZZ_SEEDS").map(PathBuf::from) {
-        fs::create_dir_all(folder.join(name)).unwrap();
+    if let Some(directory) = std::env::var_os("GRISTMILL_FUZZ_SEEDS").map(PathBuf::from) {
+        fs::create_dir_all(directory.join(name)).unwrap();
         for (number, seed) in seeds.iter().enumerate() {
-            fs::write(folder.join(name).join(number.to_string()), seed).unwrap();
+            fs::write(directory.join(name).join(number.to_string()), seed).unwrap();
         }
     }
     let changes = CHANGES * if std::env::var_os("GRISTMILL_SLOW_TESTS").is_some() { 100 } else { 1 };
@@ -175,8 +175,8 @@ fn readers_of_what_others_write_take_anything_without_a_panic() {
 
 #[test]
 fn every_reader_has_a_target() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/targets");
-    let mut targets: Vec<String> = crate::support::oracle::names(&folder);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/targets");
+    let mut targets: Vec<String> = crate::support::oracle::names(&directory);
     let mut expected: Vec<String> = ENTRIES.iter().map(|(name, _)| format!("{name}.rs")).collect();
     targets.sort();
     expected.sort();

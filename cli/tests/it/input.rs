@@ -58,8 +58,8 @@ fn unreadable_input_is_refused_by_name() {
 fn directory_inside_a_directory_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("in/file", "x\n");
-    sandbox.write("in/folder/file", "y\n");
-    refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/folder", "is a directory"]);
+    sandbox.write("in/directory/file", "y\n");
+    refused(&sandbox, &["wordcount", &sandbox.text("in")], true, &["in/directory", "is a directory"]);
 }
 
 #[test]
@@ -198,12 +198,12 @@ fn input_that_changes_under_a_job_is_told() {
 #[test]
 fn thousands_of_tiny_files_are_packed_into_few_tasks() {
     let sandbox = Sandbox::new();
-    let folder = sandbox.path("in");
-    fs::create_dir(&folder).unwrap();
+    let directory = sandbox.path("in");
+    fs::create_dir(&directory).unwrap();
     let mut all = Vec::new();
     for number in 0..TINY_FILES {
         let line = format!("file{} word\n", number % 50);
-        fs::write(folder.join(format!("{number:06}")), &line).unwrap();
+        fs::write(directory.join(format!("{number:06}")), &line).unwrap();
         all.extend_from_slice(line.as_bytes());
     }
     let out = sandbox.text("out");

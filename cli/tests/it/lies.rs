@@ -9,7 +9,7 @@ use crate::support::{Sandbox, TIMEOUT};
 use bytes::Bytes;
 use gristmill::scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill::worker::codec;
-use gristmill::worker::folder::PlainName;
+use gristmill::worker::directory::PlainName;
 use gristmill::worker::http::{
     self, Access, Bind, Body, Connection, Duplex, Endpoint, JoinLine, Key, Plaintext, RouteAuth, Secret,
     ServerConfig, Timeouts, Token, Transport,

@@ -285,7 +285,7 @@ fn file_on_a_worker_is_read_on_that_worker() {
 
 #[test]
 fn detached_job_is_refused_where_the_master_does_not_see_its_paths() {
-    if !possible("detached jobs without a shared folder") {
+    if !possible("detached jobs without a shared directory") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -326,7 +326,7 @@ fn worker_on_another_host_that_is_killed_changes_nothing() {
     assert!(oracle::counts_of_parts(&oracle::parts(&sandbox.path("data/out"))) == oracle::word_counts(&text));
     // No process is left on that host to remove its directories; a user has to.
     for name in oracle::names(&sandbox.path("tmp")) {
-        if !lan.workers.is_empty() && folder_is_of_nobody(&sandbox, &name) {
+        if !lan.workers.is_empty() && directory_is_of_nobody(&sandbox, &name) {
             std::fs::remove_dir_all(sandbox.path("tmp").join(name)).unwrap();
         }
     }
@@ -334,13 +334,13 @@ fn worker_on_another_host_that_is_killed_changes_nothing() {
 }
 
 /// True if no live process has a file of this temporary directory open.
-fn folder_is_of_nobody(sandbox: &Sandbox, name: &str) -> bool {
-    let folder = sandbox.path("tmp").join(name);
+fn directory_is_of_nobody(sandbox: &Sandbox, name: &str) -> bool {
+    let directory = sandbox.path("tmp").join(name);
     sandbox.processes().iter().all(|found| {
         let files = std::fs::read_dir(format!("/proc/{}/fd", found.pid)).into_iter().flatten().flatten();
         files
             .filter_map(|file| std::fs::read_link(file.path()).ok())
-            .all(|target| !target.starts_with(&folder))
+            .all(|target| !target.starts_with(&directory))
     })
 }
 
@@ -363,11 +363,13 @@ fn worker_deletes_parts_that_it_has_sent_while_the_job_goes_on() {
         (parts == 4).then_some(parts)
     });
     let kept = || {
-        let folders = oracle::names(&sandbox.path("tmp")).into_iter().flat_map(|name| {
-            let folder = sandbox.path("tmp").join(name);
-            oracle::names(&folder).into_iter().map(move |inner| folder.join(inner)).collect::<Vec<_>>()
+        let directories = oracle::names(&sandbox.path("tmp")).into_iter().flat_map(|name| {
+            let directory = sandbox.path("tmp").join(name);
+            oracle::names(&directory).into_iter().map(move |inner| directory.join(inner)).collect::<Vec<_>>()
         });
-        let files = folders.filter(|folder| folder.is_dir()).flat_map(|folder| oracle::names(&folder));
+        let files = directories
+            .filter(|directory| directory.is_dir())
+            .flat_map(|directory| oracle::names(&directory));
         files.filter(|name| name.contains("-map-")).collect::<Vec<String>>()
     };
     until("the sent parts to be deleted", || (kept().len() == 1).then_some(()));

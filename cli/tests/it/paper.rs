@@ -14,16 +14,16 @@ const QUICKEST: &str = "pairs";
 const EXPERIMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// All files below a directory, by their relative paths.
-fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
+fn files(top: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
-    let mut open = vec![folder.to_path_buf()];
+    let mut open = vec![top.to_path_buf()];
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
             } else {
-                let name = path.strip_prefix(folder).unwrap().to_path_buf();
+                let name = path.strip_prefix(top).unwrap().to_path_buf();
                 found.insert(name, fs::read_to_string(&path).unwrap());
             }
         }
@@ -48,7 +48,7 @@ fn mistakes_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn folder_in_the_way_is_refused_before_anything_runs() {
+fn directory_in_the_way_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let thesis = sandbox.write("out/thesis.tex", "years of work");
     for (flags, word) in [(&[][..], "--overwrite"), (&["--overwrite"][..], "run.json")] {

@@ -70,10 +70,10 @@ fn submission_whose_claim_leads_elsewhere_removes_nothing_there() {
     // From `a/b/out/_temporary/probe-x` this leads to `a/b/private`, from `a/b/out/_replaced-x` to
     // `a/private`.
     let leads_out = "probe-x/../../../private";
-    for folder in
+    for directory in
         ["_temporary/probe-x", "_temporary/abandoning-x", "_temporary/closing-x", "_replaced-x", "_claim-x"]
     {
-        fs::create_dir_all(sandbox.path("a/b/out").join(folder)).unwrap();
+        fs::create_dir_all(sandbox.path("a/b/out").join(directory)).unwrap();
     }
     fs::create_dir(sandbox.path("a/b/private")).unwrap();
     sandbox.write("a/private/file", PRIVATE);

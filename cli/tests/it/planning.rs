@@ -47,8 +47,8 @@ fn run_that_is_interrupted_while_it_reads_standard_input_ends_at_once() {
     let running = sandbox.program(Path::new("sh"), shell).start();
     let kept = |name: &std::fs::DirEntry| name.path().join("standard-input").exists();
     until("standard input to be read", || {
-        let mut folders = std::fs::read_dir(sandbox.path("tmp")).unwrap().flatten();
-        folders.any(|folder| kept(&folder)).then_some(())
+        let mut directories = std::fs::read_dir(sandbox.path("tmp")).unwrap().flatten();
+        directories.any(|directory| kept(&directory)).then_some(())
     });
     running.signal(Signal::INT);
     running.finish().expect_code(130);

@@ -129,7 +129,7 @@ fn time_without_a_master_counts_and_what_ended_jobs_printed_is_told_by_the_next(
 }
 
 #[test]
-fn second_master_in_a_state_folder_is_refused_naming_the_first() {
+fn second_master_in_a_state_directory_is_refused_naming_the_first() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let holder = format!("process {}", standing.master.pid());
@@ -178,7 +178,7 @@ fn job_that_is_too_old_to_be_remembered_has_the_code_of_a_cluster_and_a_sentence
 }
 
 #[test]
-fn state_folder_that_is_removed_under_a_master_is_noticed_and_no_job_is_taken() {
+fn state_directory_that_is_removed_under_a_master_is_noticed_and_no_job_is_taken() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let input = sandbox.write("text", "b a\na\n");

@@ -257,7 +257,7 @@ fn run_listens_on_loopback_alone() {
 }
 
 #[test]
-fn folders_of_a_run_are_closed_to_others() {
+fn directories_of_a_run_are_closed_to_others() {
     let sandbox = Sandbox::new();
     // So little memory that maps must spill.
     let input = sandbox.write("text", Random::seeded(133).text(6_000_000, &[" ", "\n"]));
@@ -267,11 +267,11 @@ fn folders_of_a_run_are_closed_to_others() {
     sandbox.stopped_at("reduce");
     let mut seen = 0;
     let mut open = vec![sandbox.path("tmp")];
-    while let Some(folder) = open.pop() {
-        for name in oracle::names(&folder) {
-            let path = folder.join(name);
+    while let Some(directory) = open.pop() {
+        for name in oracle::names(&directory) {
+            let path = directory.join(name);
             let metadata = std::fs::metadata(&path).unwrap();
-            let outermost = folder == sandbox.path("tmp");
+            let outermost = directory == sandbox.path("tmp");
             if metadata.is_dir() {
                 // The content of a private directory is private.
                 assert!(!outermost || metadata.mode() & 0o7777 == 0o700, "{}", path.display());

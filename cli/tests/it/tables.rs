@@ -181,8 +181,8 @@ fn tables_that_jobs_write_are_inputs_of_the_next_and_say_no_where_lines_are_no_r
         run(&["wordcount", &text, "--output", &out]);
         run(&["wordcount", &text, "--output", &again]);
         for part in ["part-00000", "part-00001"] {
-            let [one, other] =
-                [&out, &again].map(|folder| std::fs::read(format!("{folder}/{part}.{format}")).unwrap());
+            let [one, other] = [&out, &again]
+                .map(|directory| std::fs::read(format!("{directory}/{part}.{format}")).unwrap());
             assert!(one == other, "the same job writes the same files");
         }
         let sorted =

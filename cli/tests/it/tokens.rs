@@ -114,7 +114,7 @@ fn worker_whose_token_is_revoked_is_lost_and_the_others_stay() {
 }
 
 #[test]
-fn tokens_of_before_a_rotation_open_nothing_and_the_state_folder_has_the_new_one() {
+fn tokens_of_before_a_rotation_open_nothing_and_the_state_directory_has_the_new_one() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 0);
     let (old, view) = (standing.join.text.clone(), made(&sandbox, "view", &["view"]));
@@ -215,7 +215,7 @@ fn end_of_a_process_is_believed_of_whoever_started_it_only() {
 }
 
 #[test]
-fn worker_of_the_state_folder_has_a_token_for_work_alone() {
+fn worker_of_the_state_directory_has_a_token_for_work_alone() {
     let sandbox = Sandbox::new();
     let mut standing = Standing::start(&sandbox, 1);
     let worker = standing.workers.pop().unwrap();
@@ -354,7 +354,7 @@ fn rotation_that_cannot_write_the_join_line_says_that_it_has_happened() {
 }
 
 #[test]
-fn state_folder_that_lost_its_tokens_file_is_refused() {
+fn state_directory_that_lost_its_tokens_file_is_refused() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 0);
     let view = made(&sandbox, "view", &["view", "--label", "gone"]);

@@ -55,10 +55,10 @@ fn a_file_that_holds_no_cases_is_an_input_error() {
 
 #[test]
 fn the_cases_beside_the_project_all_pass() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/cases");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/cases");
     let names = ["asrpt", "overlap", "pairs", "deadlines", "stragglers"];
     let files: Vec<String> =
-        names.iter().map(|name| folder.join(format!("{name}.json")).display().to_string()).collect();
+        names.iter().map(|name| directory.join(format!("{name}.json")).display().to_string()).collect();
     if !files.iter().all(|file| Path::new(file).exists()) {
         println!("the cases are not here");
         return;

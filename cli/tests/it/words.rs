@@ -58,7 +58,7 @@ fn full_inodes_are_told_from_full_space() {
 }
 
 #[test]
-fn spill_folder_that_is_named_twice_is_refused_by_name() {
+fn spill_directory_that_is_named_twice_is_refused_by_name() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("disk")).unwrap();
     std::os::unix::fs::symlink("disk", sandbox.path("link")).unwrap();

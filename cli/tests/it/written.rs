@@ -12,7 +12,7 @@ use std::path::Path;
 fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("text", "to be or not to be\n");
-    let folder = sandbox.write("folder/part", "not to be\n").replace("/part", "");
+    let directory = sandbox.write("directory/part", "not to be\n").replace("/part", "");
     symlink("text", sandbox.path("link")).unwrap();
     fs::hard_link(sandbox.path("text"), sandbox.path("twin")).unwrap();
     let check = |name: &str, flag: &str, inputs: &[&str]| {
@@ -20,7 +20,7 @@ fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anyt
         let fixed = ["run", "wordcount", "--workers", "1", "--overwrite", flag, &written];
         let refused = sandbox.run(fixed.iter().chain(inputs)).expect_code(2);
         refused.expect_words(&[&format!("{written} would be written over input"), "name another place"]);
-        let kept = ["text", "folder/part"].map(|name| fs::read_to_string(sandbox.path(name)).unwrap());
+        let kept = ["text", "directory/part"].map(|name| fs::read_to_string(sandbox.path(name)).unwrap());
         assert_eq!(kept, ["to be or not to be\n", "not to be\n"], "{flag} {name}");
         sandbox.assert_nothing_left();
     };
@@ -28,10 +28,18 @@ fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anyt
     for name in ["text", "link", "twin"] {
         check(name, flag, &[&input]);
     }
-    check("folder/part", flag, &[&folder]);
+    check("directory/part", flag, &[&directory]);
     check("text", flag, &[&format!("worker-1:{input}")]);
-    // A place within an input folder where nothing is yet is nobody's input.
-    sandbox.run_well(["run", "wordcount", &folder, "--workers", "1", "--trace", &sandbox.text("folder/new")]);
+    // A place within an input directory where nothing is yet is nobody's input.
+    sandbox.run_well([
+        "run",
+        "wordcount",
+        &directory,
+        "--workers",
+        "1",
+        "--trace",
+        &sandbox.text("directory/new"),
+    ]);
 }
 
 #[test]

@@ -24,8 +24,8 @@ mod write;
 use prelude::*;
 
 pub use model::{Context, Paper, Scale, first_seed};
-pub use real::{CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsFolder};
-pub use write::{Failure, Folder, MARK, Run, SCHEMA, WriteError};
+pub use real::{CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsDirectory};
+pub use write::{Directory, Failure, MARK, Run, SCHEMA, WriteError};
 
 /// Function that runs the experiments of one paper.
 ///

@@ -175,7 +175,7 @@ fn part(paper: &Paper) -> Part<'_> {
         title: paper.title,
         about: &paper.about,
         sections: &paper.sections,
-        folder: Some(paper.name),
+        directory: Some(paper.name),
     }
 }
 
@@ -196,21 +196,21 @@ fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
 #[non_exhaustive]
 pub enum WriteError {
     /// The directory exists and is not empty.
-    #[error("the output folder {path} exists and is not empty")]
+    #[error("the output directory {path} exists and is not empty")]
     NotEmpty {
         /// Path of the directory.
         path: PathBuf,
     },
     /// The path contains files of another program, which must not be removed.
     #[error(
-        "the output folder {path} has no {MARK}, so it was not written by this command and is not replaced"
+        "the output directory {path} has no {MARK}, so it was not written by this command and is not replaced"
     )]
     NotOurs {
         /// Path of the directory.
         path: PathBuf,
     },
     /// The path is not a directory.
-    #[error("the output {path} exists and is not a folder")]
+    #[error("the output {path} exists and is not a directory")]
     NotADirectory {
         /// Path that is not a directory.
         path: PathBuf,
@@ -239,13 +239,13 @@ impl ExitsWith for WriteError {
 
 /// Directory to be written. Its files are first built in a hidden directory next to it.
 #[derive(Debug)]
-pub struct Folder {
+pub struct Directory {
     path: PathBuf,
     building: PathBuf,
     overwrite: bool,
 }
 
-impl Folder {
+impl Directory {
     /// Checks that a directory can be written, before hours are spent on its content. With `overwrite`,
     /// files that an earlier run wrote there are replaced at the end.
     ///
@@ -281,8 +281,8 @@ impl Folder {
     pub fn write(self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), WriteError> {
         for (name, content) in files {
             let path = self.building.join(name);
-            let folder = path.parent().unwrap_or(&self.building);
-            fs::create_dir_all(folder).map_err(IoError::of("create", folder))?;
+            let directory = path.parent().unwrap_or(&self.building);
+            fs::create_dir_all(directory).map_err(IoError::of("create", directory))?;
             fs::write(&path, content).map_err(IoError::of("write", &path))?;
         }
         check(&self.path, self.overwrite)?;
@@ -296,7 +296,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for Directory {
     /// Removes files that were not moved into place.
     fn drop(&mut self) {
         // The directory does not exist if all went well. If it cannot be removed, the error cannot be
@@ -305,7 +305,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns a hidden folder next to this one, for this process.
+/// Returns a hidden directory next to this one, for this process.
 fn beside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_holds_the_page_its_files_and_the_results() {
+    fn directory_holds_the_page_its_files_and_the_results() {
         let files = run().files(&circumstances("Monday")).unwrap();
         let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.to_str().unwrap()).collect();
         for name in
@@ -430,34 +430,34 @@ mod tests {
     }
 
     #[test]
-    fn folder_appears_whole_and_leaves_nothing_beside_it() {
+    fn directory_appears_whole_and_leaves_nothing_beside_it() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("deep/out");
-        let folder = Folder::claim(&path, false).unwrap();
+        let directory = Directory::claim(&path, false).unwrap();
         assert!(!path.exists(), "nothing is there until all is");
-        folder.write(&run().files(&circumstances("Monday")).unwrap()).unwrap();
+        directory.write(&run().files(&circumstances("Monday")).unwrap()).unwrap();
         assert_eq!(names(&path), ["demo", "index.html", "results.json", MARK]);
         assert_eq!(names(path.parent().unwrap()), ["out"]);
-        drop(Folder::claim(&root.path().join("never"), false).unwrap());
+        drop(Directory::claim(&root.path().join("never"), false).unwrap());
         assert_eq!(names(root.path()), ["deep"]);
     }
 
     #[test]
-    fn folder_that_is_not_empty_is_replaced_only_if_asked_and_only_if_ours() {
+    fn directory_that_is_not_empty_is_replaced_only_if_asked_and_only_if_ours() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("out");
         fs::create_dir(&path).unwrap();
-        drop(Folder::claim(&path, false).unwrap());
+        drop(Directory::claim(&path, false).unwrap());
         fs::write(path.join("thesis.tex"), "years of work").unwrap();
-        assert!(matches!(Folder::claim(&path, false), Err(WriteError::NotEmpty { .. })));
-        assert!(matches!(Folder::claim(&path, true), Err(WriteError::NotOurs { .. })));
+        assert!(matches!(Directory::claim(&path, false), Err(WriteError::NotEmpty { .. })));
+        assert!(matches!(Directory::claim(&path, true), Err(WriteError::NotOurs { .. })));
         fs::rename(path.join("thesis.tex"), path.join(MARK)).unwrap();
-        assert!(matches!(Folder::claim(&path, false), Err(WriteError::NotEmpty { .. })));
-        Folder::claim(&path, true).unwrap().write(&[(PathBuf::from("a/b"), b"new".to_vec())]).unwrap();
+        assert!(matches!(Directory::claim(&path, false), Err(WriteError::NotEmpty { .. })));
+        Directory::claim(&path, true).unwrap().write(&[(PathBuf::from("a/b"), b"new".to_vec())]).unwrap();
         assert_eq!((names(&path), names(root.path())), (vec!["a".to_owned()], vec!["out".to_owned()]));
         fs::write(root.path().join("file"), "").unwrap();
         assert!(matches!(
-            Folder::claim(&root.path().join("file"), true),
+            Directory::claim(&root.path().join("file"), true),
             Err(WriteError::NotADirectory { .. })
         ));
     }
@@ -466,10 +466,10 @@ mod tests {
     fn what_comes_to_stand_there_during_the_run_is_not_touched() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("out");
-        let folder = Folder::claim(&path, true).unwrap();
+        let directory = Directory::claim(&path, true).unwrap();
         fs::create_dir(&path).unwrap();
         fs::write(path.join("thesis.tex"), "years of work").unwrap();
-        let error = folder.write(&[(PathBuf::from("a"), Vec::new())]).unwrap_err();
+        let error = directory.write(&[(PathBuf::from("a"), Vec::new())]).unwrap_err();
         assert!(matches!(error, WriteError::NotOurs { .. }), "{error}");
         assert_eq!(
             (names(&path), names(root.path())),

@@ -71,7 +71,7 @@ pub struct Options {
     /// Cluster of the runs.
     pub site: Site,
     /// Directory for runs and data; see [`Store`].
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// True to resume with the runs in the directory.
     pub resume: bool,
     /// True to discard a short run before all others, so that the first policy does not pay for cold caches.
@@ -180,7 +180,7 @@ pub fn run(
 ) -> Result<Comparison, CompareError> {
     check(registry, workload, options)?;
     let setting = prepare::setting(workload, options);
-    let store = Store::open(&options.folder, &setting, options.resume)?;
+    let store = Store::open(&options.directory, &setting, options.resume)?;
     let runtime = gristmill_worker::threads::runtime();
     let runtime = Arc::new(runtime.map_err(|source| CompareError::Start { source })?);
     let mut runner = Runner {

@@ -122,15 +122,15 @@ impl Rounds<'_> {
             self.warm_up(contender, round)?;
         }
         (self.told)(Progress::Begins(contender, round.repetition, place));
-        let folder = self.store.begin(contender, round.repetition)?;
+        let directory = self.store.begin(contender, round.repetition)?;
         let (jobs, exact) = (&round.jobs, &round.exact);
-        let order = Order { contender, jobs, exact, folder: &folder, arrivals: Arrivals::Drawn };
+        let order = Order { contender, jobs, exact, directory: &directory, arrivals: Arrivals::Drawn };
         let Some(ran) = self.runner.run(&order)? else {
-            store::remove_tree(&folder)?;
+            store::remove_tree(&directory)?;
             self.comparison.interrupted = true;
             return Ok(());
         };
-        let record = self.record(contender, round, place, (&ran, &folder));
+        let record = self.record(contender, round, place, (&ran, &directory));
         same_output(&self.comparison.runs, &record)?;
         self.store.keep(&record)?;
         (self.told)(Progress::Ended(&record, place));
@@ -143,7 +143,7 @@ impl Rounds<'_> {
         contender: &Contender,
         round: &Round,
         place: u32,
-        (ran, folder): (&Ran, &Path),
+        (ran, directory): (&Ran, &Path),
     ) -> RunRecord {
         let cores = cores(&self.options.site);
         let gathering = Gathering {
@@ -165,7 +165,7 @@ impl Rounds<'_> {
             alone: &self.comparison.alone,
             costs: self.comparison.costs.as_ref(),
         };
-        known.simulate(&self.options.site, folder, &mut record);
+        known.simulate(&self.options.site, directory, &mut record);
         record
     }
 
@@ -174,12 +174,17 @@ impl Rounds<'_> {
         (self.told)(Progress::Step("warming up"));
         let few = round.jobs.iter().take(WARM_UP_JOBS);
         let few: Vec<DrawnJob> = few.map(|job| DrawnJob { arrival: 0.0, ..job.clone() }).collect();
-        let folder = self.store.path().join("warm-up");
-        store::remove_tree(&folder)?;
-        let order =
-            Order { contender, jobs: &few, exact: &round.exact, folder: &folder, arrivals: Arrivals::Drawn };
+        let directory = self.store.path().join("warm-up");
+        store::remove_tree(&directory)?;
+        let order = Order {
+            contender,
+            jobs: &few,
+            exact: &round.exact,
+            directory: &directory,
+            arrivals: Arrivals::Drawn,
+        };
         let ran = self.runner.run(&order).map(drop);
-        store::remove_tree(&folder)?;
+        store::remove_tree(&directory)?;
         self.warm = true;
         ran
     }

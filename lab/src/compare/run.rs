@@ -52,7 +52,7 @@ pub(super) struct Order<'a> {
     /// Work of each job, where it is known.
     pub exact: &'a [Option<ExactWork>],
     /// Empty directory.
-    pub folder: &'a Path,
+    pub directory: &'a Path,
     pub arrivals: Arrivals<'a>,
 }
 
@@ -93,7 +93,7 @@ impl Runner<'_> {
         if self.is_interrupted() {
             return Ok(None);
         }
-        let outputs = order.folder.join(OUTPUTS);
+        let outputs = order.directory.join(OUTPUTS);
         std::fs::create_dir_all(&outputs).map_err(super::store::StoreError::io("make", &outputs))?;
         let result = match self.site {
             Site::Embedded(config) => self.on_fresh_cluster(config, order, &outputs),
@@ -122,12 +122,12 @@ impl Runner<'_> {
             Contender { name: name.to_owned(), policy: "fifo".to_owned(), placement: "pull".to_owned() };
         // An oracle needs the work of every job. The value has no effect while there is only one job.
         let exact: Vec<_> = jobs.iter().map(|job| self.workload.kinds[job.kind].exact.clone()).collect();
-        let folder = &store.path().join(name);
+        let directory = &store.path().join(name);
         let arrivals = Arrivals::OneByOne(pauses);
-        super::store::remove_tree(folder)?;
-        let ran = self.run(&Order { contender: &contender, jobs, exact: &exact, folder, arrivals });
-        let found = ran.and_then(|ran| ran.map(|ran| read(ran, folder)).transpose());
-        super::store::remove_tree(folder)?;
+        super::store::remove_tree(directory)?;
+        let ran = self.run(&Order { contender: &contender, jobs, exact: &exact, directory, arrivals });
+        let found = ran.and_then(|ran| ran.map(|ran| read(ran, directory)).transpose());
+        super::store::remove_tree(directory)?;
         found
     }
 
@@ -186,7 +186,7 @@ impl Runner<'_> {
                 estimator: config.deciders.estimator.clone(),
             },
             pools: config.pools.clone(),
-            journal: Some(order.folder.join(JOURNAL)),
+            journal: Some(order.directory.join(JOURNAL)),
             backups: config.backups,
         };
         self.runtime.clone().block_on(async {

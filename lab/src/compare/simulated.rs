@@ -49,7 +49,7 @@ fn drawn_times(kind: &Kind, job: &DrawnJob) -> Option<ExactWork> {
 
 impl Foreknowledge<'_> {
     /// Adds both simulations to a run that has ended, or the reason why one is missing.
-    pub fn simulate(&self, site: &Site, folder: &Path, record: &mut RunRecord) {
+    pub fn simulate(&self, site: &Site, directory: &Path, record: &mut RunRecord) {
         let Site::Embedded(config) = site else {
             let missing = Some("the journal of a given master is its own affair".to_owned());
             record.replayed = SimulatedRun { missing, ..SimulatedRun::default() };
@@ -57,7 +57,7 @@ impl Foreknowledge<'_> {
             return;
         };
         let estimator = &config.deciders.estimator;
-        match Measured::read(&folder.join(JOURNAL)) {
+        match Measured::read(&directory.join(JOURNAL)) {
             Err(error) => {
                 let missing = Some(gristmill_runtime::chain(&error));
                 record.replayed = SimulatedRun { missing, ..SimulatedRun::default() };

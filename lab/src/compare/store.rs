@@ -25,13 +25,13 @@ pub const MARK: &str = "compare.json";
 #[non_exhaustive]
 pub enum StoreError {
     /// The directory exists and is not empty.
-    #[error("the output folder {path} exists and is not empty")]
+    #[error("the output directory {path} exists and is not empty")]
     NotEmpty {
         /// Path of the directory.
         path: PathBuf,
     },
     /// The directory contains no comparison.
-    #[error("the output folder {path} holds no comparison that could go on")]
+    #[error("the output directory {path} holds no comparison that could go on")]
     Nothing {
         /// Path of the directory.
         path: PathBuf,
@@ -164,7 +164,7 @@ impl Store {
 
     /// Returns the directory of a run's files.
     #[must_use]
-    pub(crate) fn run_folder(&self, contender: &Contender, repetition: u32) -> PathBuf {
+    pub(crate) fn run_directory(&self, contender: &Contender, repetition: u32) -> PathBuf {
         let name = format!("{}-{}", crate::report::names::slug(&contender.name), repetition + 1);
         self.path.join("runs").join(name)
     }
@@ -174,7 +174,7 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn finished(&self, contender: &Contender, repetition: u32) -> Result<Option<RunRecord>, StoreError> {
-        self.read_json(self.run_folder(contender, repetition).join("results.json"))
+        self.read_json(self.run_directory(contender, repetition).join("results.json"))
     }
 
     /// Stores a run that has ended.
@@ -182,7 +182,7 @@ impl Store {
     /// # Errors
     /// A file operation failed.
     pub fn keep(&self, run: &RunRecord) -> Result<(), StoreError> {
-        self.write_json(self.run_folder(&run.contender, run.repetition).join("results.json"), run)
+        self.write_json(self.run_directory(&run.contender, run.repetition).join("results.json"), run)
     }
 
     /// Creates an empty directory for a run, after removing files of an interrupted one.
@@ -190,10 +190,10 @@ impl Store {
     /// # Errors
     /// A file operation failed.
     pub fn begin(&self, contender: &Contender, repetition: u32) -> Result<PathBuf, StoreError> {
-        let folder = self.run_folder(contender, repetition);
-        remove_tree(&folder)?;
-        fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
-        Ok(folder)
+        let directory = self.run_directory(contender, repetition);
+        remove_tree(&directory)?;
+        fs::create_dir_all(&directory).map_err(StoreError::io("make", &directory))?;
+        Ok(directory)
     }
 
     /// Returns the requested numbers of repetitions of the pages that were written, each of which showed
@@ -229,7 +229,7 @@ impl Store {
         Ok(now.clone())
     }
 
-    /// Reads a file of the folder; `None` if it does not exist.
+    /// Reads a file of the directory; `None` if it does not exist.
     pub(super) fn read_json<T: for<'a> Deserialize<'a>>(
         &self,
         name: impl AsRef<Path>,
@@ -244,7 +244,7 @@ impl Store {
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
 
-    /// Writes a file of the folder.
+    /// Writes a file of the directory.
     pub(super) fn write_json(
         &self,
         name: impl AsRef<Path>,
@@ -313,9 +313,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn resumed_folder_must_hold_runs_of_the_same_setting() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
+    fn resumed_directory_must_hold_runs_of_the_same_setting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
         let setting =
             |workers: u32| json!({"workload": {"seed": 1}, "cluster": {"workers": workers, "slots": 1}});
         fs::create_dir(&path).unwrap();
@@ -332,8 +332,8 @@ mod tests {
 
     #[test]
     fn comparison_cannot_be_planned_once_it_has_begun() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
         Store::open(&path, &json!({"against": null}), false).unwrap();
         let words = Store::open(&path, &json!({"against": "fair"}), true).unwrap_err().to_string();
         assert!(words.contains("begun with not set as `against`, not \"fair\""), "{words}");
@@ -341,8 +341,8 @@ mod tests {
 
     #[test]
     fn setting_with_long_fractions_is_the_same_after_reading() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
         let lengths: Vec<f64> = (1..2000).map(|place| 1.0 / f64::from(place) * 0.07).collect();
         let setting = json!({"map_seconds": lengths});
         Store::open(&path, &setting, false).unwrap();
@@ -351,8 +351,8 @@ mod tests {
 
     #[test]
     fn begun_run_is_empty_and_does_not_count_as_finished() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("out"), &json!({}), false).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("out"), &json!({}), false).unwrap();
         let name = "asrpt:preemptive=yes";
         let contender = Contender { name: name.into(), policy: name.into(), placement: "pull".into() };
         let begun = store.begin(&contender, 0).unwrap();

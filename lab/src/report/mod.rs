@@ -30,6 +30,6 @@ pub use tally::Tally;
 /// Returns a page with one section after the other, for content other than papers.
 #[must_use]
 pub fn page(title: &str, sections: &[Section]) -> String {
-    let part = Part { name: "", title: "", about: &[], sections, folder: None };
+    let part = Part { name: "", title: "", about: &[], sections, directory: None };
     Document { title, lead: &[], parts: &[part], summary: false, footer: &[] }.html()
 }

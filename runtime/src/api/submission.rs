@@ -4,7 +4,7 @@ use super::JobOwner;
 use gristmill_jobs::ExactWork;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::decode_reduces;
-use gristmill_worker::folder::PlainName;
+use gristmill_worker::directory::PlainName;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, FileStamp, Split};
 use gristmill_worker::output::PartFormat;

@@ -80,7 +80,7 @@ impl AsyncClient {
             list_keys: keys.collect(),
             pool: self.pool.clone(),
             runtime: tokio::runtime::Handle::current(),
-            standard_input: StandardInput::in_folder(options.standard_input.clone().filter(|_| attached)),
+            standard_input: StandardInput::in_directory(options.standard_input.clone().filter(|_| attached)),
             below: if options.recursive { Subdirectories::Read } else { Subdirectories::Refused },
         }
     }

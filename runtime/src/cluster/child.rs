@@ -72,7 +72,7 @@ pub struct WorkerChild {
     /// Its settings.
     pub settings: WorkerSettings,
     /// Its private directories; at least one.
-    pub folders: Vec<PathBuf>,
+    pub directories: Vec<PathBuf>,
     /// True if it replaces a process that was killed or crashed after it had worked. It then waits for its master as
     /// long as a running worker does.
     pub replaces: bool,

@@ -4,7 +4,7 @@
 //! this process lives: when it closes, they end. The code of the children is in the command line (`cli`).
 
 mod child;
-mod folders;
+mod directories;
 mod strays;
 mod tool;
 mod worker_slot;
@@ -14,7 +14,7 @@ pub use child::{
     ChildConfig, ChildRole, CommandStart, LEAVE, MasterChild, MasterReady, WorkerChild, inherited,
     start_command, start_detached,
 };
-pub use folders::{leave_folders, remove_folders};
+pub use directories::{leave_directories, remove_directories};
 pub use strays::end_strays;
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolError, ToolInput};
 pub use workers::WorkerProcesses;
@@ -24,7 +24,7 @@ use crate::deciders::DeciderNames;
 use crate::master::tokens::Tokens;
 use crate::role::Role;
 use crate::scratch;
-use folders::private_folders;
+use directories::private_directories;
 use gristmill_worker::agent::EndRequests;
 use gristmill_worker::descriptors::{self, TooFewDescriptors};
 use gristmill_worker::exit::{self, Exit, ExitsWith};
@@ -82,8 +82,8 @@ pub enum ClusterError {
         code: Option<i32>,
     },
     /// A private directory could not be created.
-    #[error("could not make the folder {path}")]
-    Folder {
+    #[error("could not make the directory {path}")]
+    Directory {
         path: PathBuf,
         #[source]
         source: io::Error,
@@ -137,8 +137,8 @@ pub struct Cluster {
     master_stdin: Option<ChildStdin>,
     stop: watch::Sender<bool>,
     supervisors: JoinSet<Option<u8>>,
-    folders: Vec<PathBuf>,
-    holds: Vec<scratch::FolderLock>,
+    directories: Vec<PathBuf>,
+    holds: Vec<scratch::DirectoryLock>,
 }
 
 impl Cluster {
@@ -150,11 +150,11 @@ impl Cluster {
         descriptors::ensure_enough()?;
         ensure_proc_and_loopback()?;
         let secret = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
-        let (folders, holds) = private_folders(&config.workers.spill_dirs, &secret)?;
-        match Self::start_in(config, secret, folders.clone(), holds).await {
+        let (directories, holds) = private_directories(&config.workers.spill_dirs, &secret)?;
+        match Self::start_in(config, secret, directories.clone(), holds).await {
             Ok(cluster) => Ok(cluster),
             Err(error) => {
-                remove_folders(&folders);
+                remove_directories(&directories);
                 Err(error)
             }
         }
@@ -163,8 +163,8 @@ impl Cluster {
     async fn start_in(
         config: &ClusterConfig,
         secret: Secret,
-        folders: Vec<PathBuf>,
-        holds: Vec<scratch::FolderLock>,
+        directories: Vec<PathBuf>,
+        holds: Vec<scratch::DirectoryLock>,
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
         let mut child = child::start(ChildRole::Master, Stdio::piped()).map_err(failed)?;
@@ -174,7 +174,7 @@ impl Cluster {
             pools: config.pools.clone(),
             divided_slots: matches!(config.workers.each.slots, Slots::Pools { .. }),
             journal: config.journal.as_deref().map(FilePath::from),
-            remove_at_end: folders.clone(),
+            remove_at_end: directories.clone(),
             backups: config.backups,
         });
         let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
@@ -198,13 +198,15 @@ impl Cluster {
             master_stdin: Some(stdin),
             stop,
             supervisors: JoinSet::new(),
-            folders,
+            directories,
             holds,
         };
         let plaintext = Plaintext::OnLoopback;
         let join = JoinLine { endpoint: cluster.master.clone(), token: made(Role::Work)?, plaintext };
-        cluster.supervisors =
-            config.workers.start(launched, &join, &cluster.folders, &EndRequests::at_once(stopping)).await?;
+        cluster.supervisors = config
+            .workers
+            .start(launched, &join, &cluster.directories, &EndRequests::at_once(stopping))
+            .await?;
         Ok(cluster)
     }
 
@@ -220,9 +222,9 @@ impl Cluster {
 
     /// A private directory that is removed with the cluster, also when this process is killed.
     #[must_use]
-    pub fn folder(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         // There is always one: without spill directories it is in the system's directory for temporary files.
-        self.folders.first().map_or(Path::new(""), PathBuf::as_path)
+        self.directories.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
     /// Ends all processes and removes their directories. Processes that do not end in time are killed.
@@ -236,7 +238,7 @@ impl Cluster {
         child::end(&mut self.master_child, self.master_stdin.take()).await;
         // Some file systems keep an open file under another name, and with it the directory.
         self.holds.clear();
-        remove_folders(&self.folders);
+        remove_directories(&self.directories);
     }
 }
 
@@ -266,6 +268,6 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.supervisors.abort_all();
         let _ = self.master_child.start_kill();
-        remove_folders(&self.folders);
+        remove_directories(&self.directories);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ClusterError;
 use super::child::{self, ChildConfig, ChildRole, WorkerChild};
-use super::folders::remove_folders;
+use super::directories::remove_directories;
 use super::strays::end_strays;
 use crate::api::{ROOT, WorkerEnded};
 use crate::out_of_memory::MemoryKills;
@@ -49,12 +49,12 @@ pub(super) struct WorkerSlot {
     pub(super) settings: WorkerSettings,
     pub(super) join: JoinLine,
     /// Directories in which each process gets its own.
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) directories: Vec<PathBuf>,
     pub(super) pool: Pool,
     pub(super) memory_kills: MemoryKills,
     pub(super) requests: EndRequests,
     /// Locks of directories that had been removed by others and were created again.
-    pub(super) made_again: Vec<scratch::FolderLock>,
+    pub(super) made_again: Vec<scratch::DirectoryLock>,
 }
 
 /// The process in a place.
@@ -62,7 +62,7 @@ pub(super) struct RunningWorker {
     child: Child,
     /// Held open: the worker ends when it closes.
     stdin: Option<ChildStdin>,
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     /// Key that authenticates the report of this process's end.
     ended_key: Secret,
 }
@@ -86,32 +86,32 @@ impl WorkerSlot {
 
     async fn tell(&mut self, mut child: Child, replaces: bool) -> Result<RunningWorker, ClusterError> {
         let ended_key = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
-        let folders = self.make_folders(child.id().unwrap_or(0))?;
+        let directories = self.make_directories(child.id().unwrap_or(0))?;
         let config = ChildConfig::Worker(WorkerChild {
             master: self.join.endpoint.clone(),
             token: self.join.token.to_text().to_string(),
             ended_proof: ended_proof(&ended_key).to_text().to_string(),
             settings: self.settings.clone(),
-            folders: folders.clone(),
+            directories: directories.clone(),
             replaces,
         });
         // A process that has died already takes no settings; its supervisor notices that and starts another.
         let stdin = child::configure(&mut child, &config).await.ok();
-        Ok(RunningWorker { child, stdin, folders, ended_key })
+        Ok(RunningWorker { child, stdin, directories, ended_key })
     }
 
     /// Creates the private directories of the process of this id.
-    fn make_folders(&mut self, pid: u32) -> Result<Vec<PathBuf>, ClusterError> {
-        let mut made = Vec::with_capacity(self.folders.len());
-        for folder in &self.folders {
+    fn make_directories(&mut self, pid: u32) -> Result<Vec<PathBuf>, ClusterError> {
+        let mut made = Vec::with_capacity(self.directories.len());
+        for directory in &self.directories {
             // Systems clear their directories for temporary files now and then.
-            if let Some(hold) = (!folder.exists()).then(|| scratch::make(folder).ok()).flatten() {
+            if let Some(hold) = (!directory.exists()).then(|| scratch::make(directory).ok()).flatten() {
                 self.made_again.push(hold);
             }
-            let path = folder.join(format!("worker-{}-{pid}", self.number));
+            let path = directory.join(format!("worker-{}-{pid}", self.number));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => made.push(path),
-                Err(source) => return Err(ClusterError::Folder { path, source }),
+                Err(source) => return Err(ClusterError::Directory { path, source }),
             }
         }
         Ok(made)
@@ -132,7 +132,7 @@ impl WorkerSlot {
                 }
             };
             if self.requests.is_to_go() {
-                clear(&process.folders);
+                clear(&process.directories);
                 return None;
             }
             let quick = born.elapsed() < HASTY;
@@ -141,7 +141,8 @@ impl WorkerSlot {
             // A process that gives up its master has waited for it already.
             let gave_up = status.as_ref().is_ok_and(|status| status.code() == Some(exit::worker::RENEW));
             let replaces = worked && !gave_up;
-            if let Some(code) = self.ended((pid, &process.ended_key), status, &process.folders, worked).await
+            if let Some(code) =
+                self.ended((pid, &process.ended_key), status, &process.directories, worked).await
             {
                 return Some(code);
             }
@@ -196,13 +197,13 @@ impl WorkerSlot {
         &self,
         (pid, key): (u32, &Secret),
         status: io::Result<ExitStatus>,
-        folders: &[PathBuf],
+        directories: &[PathBuf],
         worked: bool,
     ) -> Option<u8> {
-        let last_words = folders.first().map(|dir| last_words(dir)).unwrap_or_default();
-        let begun = folders.first().map(|dir| started::read(dir)).unwrap_or_default();
-        let culprit = folders.first().and_then(|dir| crash::read(dir));
-        clear(folders);
+        let last_words = directories.first().map(|dir| last_words(dir)).unwrap_or_default();
+        let begun = directories.first().map(|dir| started::read(dir)).unwrap_or_default();
+        let culprit = directories.first().and_then(|dir| crash::read(dir));
+        clear(directories);
         let status = status.ok()?;
         // User code may exit with a code that has a meaning here, but leaves a note of its attempt.
         let own_code = status.code().filter(|_| culprit.is_none());
@@ -233,13 +234,13 @@ impl WorkerSlot {
 /// Lets a worker end by itself, and kills it after a timeout.
 async fn end(mut process: RunningWorker) {
     child::end(&mut process.child, process.stdin.take()).await;
-    clear(&process.folders);
+    clear(&process.directories);
 }
 
 /// Kills the processes that user code of an ended process has left behind, and removes its directories.
-fn clear(folders: &[PathBuf]) {
-    folders.iter().for_each(|folder| end_strays(folder));
-    remove_folders(folders);
+fn clear(directories: &[PathBuf]) {
+    directories.iter().for_each(|directory| end_strays(directory));
+    remove_directories(directories);
 }
 
 /// Exit code of a program whose worker process ended with this code, if another process would fail too. `worked` is
@@ -256,9 +257,9 @@ fn final_code(code: i32, worked: bool) -> Option<u8> {
 }
 
 /// The end of user code's output, read from the file because the process cannot send it any more.
-fn last_words(folder: &Path) -> String {
+fn last_words(directory: &Path) -> String {
     let read = || -> io::Result<Vec<u8>> {
-        let file = fs::File::open(folder.join(capture::FILE_NAME))?;
+        let file = fs::File::open(directory.join(capture::FILE_NAME))?;
         let length = file.metadata()?.len();
         let from = length.saturating_sub(LAST_WORDS_BYTES_MAX);
         let mut bytes = vec![0; (length - from) as usize];

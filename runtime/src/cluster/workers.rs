@@ -1,7 +1,7 @@
 //! Worker processes of this machine, for a master here or elsewhere: their number and settings.
 
 use super::ClusterError;
-use super::folders::{private_folders, remove_folders};
+use super::directories::{private_directories, remove_directories};
 use super::worker_slot::WorkerSlot;
 use crate::out_of_memory::MemoryKills;
 use gristmill_scheduler::units::Bytes;
@@ -48,13 +48,13 @@ impl WorkerProcesses {
     /// A directory that cannot be created, or a process that cannot be started.
     pub async fn run(&self, join: &JoinLine, requests: EndRequests) -> Result<u8, ClusterError> {
         let nonce = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
-        let (folders, _holds) = private_folders(&self.spill_dirs, &nonce)?;
-        let started = async { self.start(self.launch()?, join, &folders, &requests).await };
+        let (directories, _holds) = private_directories(&self.spill_dirs, &nonce)?;
+        let started = async { self.start(self.launch()?, join, &directories, &requests).await };
         let result = match started.await {
             Ok(supervised) => Ok(last_code(supervised).await),
             Err(error) => Err(error),
         };
-        remove_folders(&folders);
+        remove_directories(&directories);
         result
     }
 
@@ -71,7 +71,7 @@ impl WorkerProcesses {
         &self,
         launched: LaunchedWorkers,
         join: &JoinLine,
-        folders: &[PathBuf],
+        directories: &[PathBuf],
         requests: &EndRequests,
     ) -> Result<JoinSet<Option<u8>>, ClusterError> {
         let mut supervised = JoinSet::new();
@@ -81,7 +81,7 @@ impl WorkerProcesses {
                 number,
                 settings: self.settings(number),
                 join: join.clone(),
-                folders: folders.to_vec(),
+                directories: directories.to_vec(),
                 pool: Pool::new(Timeouts::default(), join.plaintext),
                 memory_kills: memory_kills.clone(),
                 requests: requests.clone(),

@@ -224,8 +224,8 @@ mod tests {
 
     /// A file with these numbers, a line each.
     fn file_of(numbers: &[u32]) -> Vec<u8> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lines");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lines");
         let mut writer = CheckedWriter::create(&path).unwrap();
         numbers.iter().for_each(|number| writer.line(b'n', number).unwrap());
         writer.write_out().unwrap();
@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn what_is_written_on_follows_the_last_whole_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lines");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lines");
         let whole = file_of(&[1, 2]);
         std::fs::write(&path, [&whole[..], b"0123 tor"].concat()).unwrap();
         let mut writer = CheckedWriter::go_on(&path, whole.len() as u64).unwrap();

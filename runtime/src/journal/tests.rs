@@ -43,8 +43,8 @@ const TICK: &str = r#"{"instant":{"at":5,"facts":["tick"],"orders":[{"wake_at":{
 
 #[test]
 fn what_was_written_is_read_with_its_lines() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
     let mut journal = Journal::create(&path, &header()).unwrap();
     let records = [
         JournalRecord::Worker { worker: WorkerId(1), speed: 0.8, nic_bytes_per_second: Some(50_000_000) },
@@ -75,8 +75,8 @@ fn what_was_written_is_read_with_its_lines() {
 
 #[test]
 fn a_journal_that_exists_is_not_touched() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
     std::fs::write(&path, "mine").unwrap();
     assert_eq!(Journal::create(&path, &header()).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");

@@ -39,14 +39,14 @@ pub(crate) struct ArchiveError {
 }
 
 /// The newest archived job in a directory; `None` if there is none, or no directory.
-pub(crate) fn newest_in(folder: &Path) -> Option<JobId> {
-    let names = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
+pub(crate) fn newest_in(directory: &Path) -> Option<JobId> {
+    let names = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.file_name());
     names.filter_map(|name| name.to_str().and_then(job_of)).max()
 }
 
 /// A directory of ended jobs.
 pub(crate) struct Archive {
-    folder: PathBuf,
+    directory: PathBuf,
     /// Archived jobs, with the bytes of their files.
     kept: Mutex<BTreeMap<JobId, u64>>,
     jobs_max: usize,
@@ -58,14 +58,14 @@ impl Archive {
     ///
     /// # Errors
     /// A directory that can be neither created nor read.
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        match fs::DirBuilder::new().mode(0o700).create(folder) {
+    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+        match fs::DirBuilder::new().mode(0o700).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        whole_file::remove_drafts(folder)?;
+        whole_file::remove_drafts(directory)?;
         let mut kept = BTreeMap::new();
-        for entry in fs::read_dir(folder)? {
+        for entry in fs::read_dir(directory)? {
             let entry = entry?;
             let Some(job) = entry.file_name().to_str().and_then(job_of) else { continue };
             match entry.metadata()?.len() {
@@ -78,7 +78,7 @@ impl Archive {
             }
         }
         let archive = Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             kept: Mutex::new(kept),
             jobs_max: JOBS_MAX,
             bytes_max: BYTES_MAX,
@@ -156,7 +156,7 @@ impl Archive {
     }
 
     fn path(&self, job: JobId) -> PathBuf {
-        self.folder.join(format!("{job}.json"))
+        self.directory.join(format!("{job}.json"))
     }
 }
 
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn jobs_are_found_again_by_the_next_master_and_the_oldest_go_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ended");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ended");
         let mut archive = Archive::open(&path).unwrap();
         archive.jobs_max = 2;
         for job in 1..=3 {
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_a_job_that_is_kept_again_counts_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut archive = Archive::open(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(directory.path()).unwrap();
         archive.keep(trace(1, "a"));
         let one = *archive.kept().get(&JobId(1)).unwrap();
         archive.bytes_max = 2 * one + 10;
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn logs_are_found_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = Archive::open(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let archive = Archive::open(directory.path()).unwrap();
         archive.keep(trace(1, "a"));
         let logs = |job: u32| archive.find(JobId(job)).unwrap().unwrap().logs;
         assert_eq!(logs(1)[0].text, "printed\n");
@@ -238,14 +238,14 @@ mod tests {
 
     #[test]
     fn history_of_another_job_and_what_is_too_large_for_one_are_not_told_and_push_nobody_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let archive = Archive::open(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let archive = Archive::open(directory.path()).unwrap();
         archive.keep(trace(1, "a"));
         let path = |job: u32| archive.path(JobId(job));
         fs::copy(path(1), path(2)).unwrap();
         fs::File::create(path(4)).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         fs::File::create(path(5)).unwrap().set_len(BYTES_MAX + 1).unwrap();
-        let next = Archive::open(folder.path()).unwrap();
+        let next = Archive::open(directory.path()).unwrap();
         assert_eq!(next.find(JobId(1)).unwrap().unwrap().trace.status.name, "a");
         let said = chain(&next.find(JobId(2)).unwrap_err());
         assert!(said.contains("it is that of job-1"), "{said}");
@@ -254,13 +254,13 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_place_of_a_history_is_said_and_never_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
         fs::write(path("job-1.json"), "{").unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, path("job-2.json"), rustix::fs::Mode::from_raw_mode(0o600))
             .unwrap();
         fs::create_dir(path("job-3.json")).unwrap();
-        let archive = Archive::open(folder.path()).unwrap();
+        let archive = Archive::open(directory.path()).unwrap();
         for (job, expected) in [(1, "it is damaged: EOF"), (2, "it is a pipe"), (3, "it is a directory")] {
             let said = chain(&archive.find(JobId(job)).unwrap_err());
             assert!(said.contains(expected) && said.contains(&format!("job-{job}.json")), "{said}");

@@ -89,7 +89,7 @@ impl PreparedMaster {
         let host_names = config.host_names.clone();
         let (bind, tokens, build) = (config.bind.clone(), config.tokens.clone(), config.build.clone());
         let opened = |path: &Path| {
-            Archive::open(path).map_err(MasterError::file("open the folder of ended jobs", path))
+            Archive::open(path).map_err(MasterError::file("open the directory of ended jobs", path))
         };
         let archive = config.archive.as_deref().map(opened).transpose()?.map(Arc::new);
         let Started { state, base } = start(config)?;

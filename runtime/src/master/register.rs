@@ -365,8 +365,8 @@ mod tests {
 
     #[test]
     fn number_never_comes_twice_however_a_master_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let mut last = 0;
         for (jobs, in_order) in [(3, true), (0, false), (250, false), (BLOCK, false), (1, true), (2, true)] {
             let mut register = Register::open(&path, 10).unwrap();
@@ -386,8 +386,8 @@ mod tests {
 
     #[test]
     fn number_of_a_worker_never_comes_twice_however_a_master_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let mut last = 0;
         for (workers, in_order) in [(3, true), (0, false), (250, false), (BLOCK, false), (1, true), (2, true)]
         {
@@ -409,8 +409,8 @@ mod tests {
 
     #[test]
     fn jobs_of_an_earlier_master_are_told_as_they_ended_and_those_that_did_not_as_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
         let [first, second, third] = [(); 3].map(|()| register.next_job().unwrap());
         for job in [first, second, third] {
@@ -436,8 +436,8 @@ mod tests {
 
     #[test]
     fn job_that_was_publishing_when_its_master_ended_is_lost_and_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
         let job = register.next_job().unwrap();
         register.ended(|| status(job, JobState::Publishing));
@@ -447,8 +447,8 @@ mod tests {
 
     #[test]
     fn every_bit_flipped_in_the_register_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
         let job = register.next_job().unwrap();
         register.ended(|| status(job, JobState::Succeeded));
@@ -464,8 +464,8 @@ mod tests {
 
     #[test]
     fn register_that_is_gone_is_told_of_only_where_a_master_has_been() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let expected = || {
             let mut register = Register::open(&path, 10).unwrap();
             register.expect_earlier(Some(JobId(7)));
@@ -485,8 +485,8 @@ mod tests {
 
     #[test]
     fn file_stays_small_however_many_jobs_come() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("jobs");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("jobs");
         let mut register = Register::open(&path, 10).unwrap();
         register.lines_max = 50;
         let mut longest = 0;

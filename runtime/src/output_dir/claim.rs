@@ -10,7 +10,7 @@ use crate::owner::{Owner, claimed_by};
 use crate::removal::remove_retrying;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::{PROBE, TEMPORARY};
-use gristmill_worker::folder::{Folder, PlainName};
+use gristmill_worker::directory::{Directory, PlainName};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -59,9 +59,9 @@ impl std::fmt::Display for Claim {
 }
 
 /// Writes a new claim file of this process and locks it. With `sync`, it survives a power failure.
-pub(super) fn sign(folder: &Folder, name: &PlainName, made: bool, sync: bool) -> io::Result<File> {
+pub(super) fn sign(directory: &Directory, name: &PlainName, made: bool, sync: bool) -> io::Result<File> {
     let claim = Claim { owner: Owner::current().ok(), job: None, made };
-    let mut file = folder.create(name.as_str())?;
+    let mut file = directory.create(name.as_str())?;
     // On a file system without locks, no process takes a claim over.
     let _ = file.try_lock_shared();
     file.write_all(&serde_json::to_vec(&claim)?)?;
@@ -76,8 +76,13 @@ pub(super) fn sign(folder: &Folder, name: &PlainName, made: bool, sync: bool) ->
 ///
 /// # Errors
 /// No such file, the claim of another job, or a claim that is being taken over.
-pub(super) fn hold(folder: &Folder, name: &PlainName, made: bool, job: Option<JobId>) -> io::Result<File> {
-    let mut file = folder.open_own(name.as_str())?;
+pub(super) fn hold(
+    directory: &Directory,
+    name: &PlainName,
+    made: bool,
+    job: Option<JobId>,
+) -> io::Result<File> {
+    let mut file = directory.open_own(name.as_str())?;
     if let Err(error @ TryLockError::WouldBlock) = file.try_lock_shared() {
         return Err(error.into());
     }
@@ -91,21 +96,21 @@ pub(super) fn hold(folder: &Folder, name: &PlainName, made: bool, job: Option<Jo
         let written =
             file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(text.len() as u64));
         if let Err(error) = written {
-            tracing::debug!(path = %folder.path(name.as_str()).display(), %error, "the claim keeps its owner's name");
+            tracing::debug!(path = %directory.path(name.as_str()).display(), %error, "the claim keeps its owner's name");
         }
     }
     Ok(file)
 }
 
 /// The claim on a directory, if it can be read.
-pub(super) fn read(directory: &Folder) -> Option<Claim> {
-    let temporary = directory.folder(TEMPORARY).ok()?;
+pub(super) fn read(directory: &Directory) -> Option<Claim> {
+    let temporary = directory.directory(TEMPORARY).ok()?;
     let (name, _, _) = find(&temporary).ok()??;
     parse(&mut temporary.open_file(name).ok()?).ok()
 }
 
 /// The claim file: its name, the prefix of its name, and its nonce.
-fn find(temporary: &Folder) -> io::Result<Option<(OsString, &'static str, String)>> {
+fn find(temporary: &Directory) -> io::Result<Option<(OsString, &'static str, String)>> {
     for name in temporary.names()? {
         if let Some((begin, nonce)) = name.to_str().and_then(split_name) {
             let nonce = nonce.to_owned();
@@ -150,10 +155,10 @@ pub(super) fn take_over(directory: &Path) -> bool {
 }
 
 /// Removes claims that dead processes had given back, or had not completed.
-pub(super) fn sweep(directory: &Folder) {
+pub(super) fn sweep(directory: &Directory) {
     let names = directory.names().into_iter().flatten();
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(RETIRED.as_bytes())) {
-        if directory.folder(&name).and_then(|retired| is_left(&retired)).unwrap_or(false)
+        if directory.directory(&name).and_then(|retired| is_left(&retired)).unwrap_or(false)
             && let Err(error) = remove_retrying(|| directory.remove_tree(&name))
         {
             tracing::warn!(path = %directory.path(&name).display(), %error, "could not be removed");
@@ -162,7 +167,7 @@ pub(super) fn sweep(directory: &Folder) {
 }
 
 /// True if the lock on the claim in a directory is free and its owner is dead, or if no claim was signed for long.
-fn is_left(retired: &Folder) -> io::Result<bool> {
+fn is_left(retired: &Directory) -> io::Result<bool> {
     retired.refuse_shared()?;
     let is_old =
         |changed: SystemTime| UNSIGNED_MAX < SystemTime::now().duration_since(changed).unwrap_or_default();
@@ -178,10 +183,10 @@ fn is_left(retired: &Folder) -> io::Result<bool> {
     Ok(claim.is_of_dead(&here))
 }
 
-fn try_take_over(directory: &Path) -> io::Result<bool> {
-    let folder = Folder::open(directory)?;
-    folder.refuse_foreign(true)?;
-    let temporary = folder.folder(TEMPORARY)?;
+fn try_take_over(path: &Path) -> io::Result<bool> {
+    let directory = Directory::open(path)?;
+    directory.refuse_foreign(true)?;
+    let temporary = directory.directory(TEMPORARY)?;
     temporary.refuse_shared()?;
     let Some((name, begin, nonce)) = find(&temporary)? else { return Ok(false) };
     let mut file = temporary.open_own(&name)?;
@@ -197,10 +202,10 @@ fn try_take_over(directory: &Path) -> io::Result<bool> {
     if !claim.is_of_dead(&here) {
         return Ok(false);
     }
-    tracing::info!(path = %directory.display(), %claim, "took over the output directory of a dead process");
-    let complete = begin == CLOSING && folder.look(SUCCESS).is_ok();
+    tracing::info!(path = %path.display(), %claim, "took over the output directory of a dead process");
+    let complete = begin == CLOSING && directory.look(SUCCESS).is_ok();
     let probe = format!("{PROBE}{nonce}").parse().map_err(io::Error::other)?;
-    let dead = OutputDirectory { folder, temporary, probe, made: claim.made, lock: Some(file) };
+    let dead = OutputDirectory { directory, temporary, probe, made: claim.made, lock: Some(file) };
     if complete {
         drop(dead.clear_away());
     } else {

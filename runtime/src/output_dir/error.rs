@@ -54,7 +54,7 @@ pub enum OutputError {
         input: PathBuf,
     },
     /// Another job writes there.
-    #[error("another job is writing to {path} (it has a {TEMPORARY} folder, {by})")]
+    #[error("another job is writing to {path} (it has a {TEMPORARY} directory, {by})")]
     Busy {
         path: PathBuf,
         /// Description of the claim.

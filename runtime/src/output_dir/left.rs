@@ -9,7 +9,7 @@ use super::undo::RetiredClaim;
 use super::{OutputDirectory, OutputError, Published, RETIRED, SUCCESS, Success, claim};
 use crate::api::{BuiltPart, Submission};
 use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name, nonce_of};
-use gristmill_worker::folder::Folder;
+use gristmill_worker::directory::Directory;
 use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;
 use std::io;
@@ -48,9 +48,9 @@ impl OutputDirectory {
             }
             (None, success) => {
                 // The claim was given back, but its directory perhaps not removed.
-                if let Ok(folder) = Folder::open(submission.output.to_path()) {
+                if let Ok(directory) = Directory::open(submission.output.to_path()) {
                     let retired = format!("{RETIRED}{}", nonce_of(&submission.output_probe));
-                    let _ = folder.refuse_foreign(true).and_then(|()| folder.remove_tree(retired));
+                    let _ = directory.refuse_foreign(true).and_then(|()| directory.remove_tree(retired));
                 }
                 let finished = |success| Self::left_finished(submission.output.to_path(), success);
                 success.map_or(Ok(()), finished).map(|()| None)
@@ -61,16 +61,16 @@ impl OutputDirectory {
     /// The claim of this submission, if a dead process was closing it.
     fn left(submission: &Submission) -> Option<Left> {
         let probe = &submission.output_probe;
-        let folder = Folder::open(submission.output.to_path()).ok()?;
-        folder.refuse_foreign(true).ok()?;
-        let temporary = folder.folder(TEMPORARY).ok()?;
+        let directory = Directory::open(submission.output.to_path()).ok()?;
+        directory.refuse_foreign(true).ok()?;
+        let temporary = directory.directory(TEMPORARY).ok()?;
         temporary.refuse_shared().ok()?;
         for how in [claim::CLOSING, claim::ABANDONING] {
             let Ok(file) = temporary.open_own(format!("{how}{}", nonce_of(probe))) else { continue };
             // A live process that closes the output holds the lock.
             file.try_lock().ok()?;
             let made = submission.output_made;
-            let left = Self { folder, temporary, probe: probe.clone(), made, lock: Some(file) };
+            let left = Self { directory, temporary, probe: probe.clone(), made, lock: Some(file) };
             return Some(if how == claim::CLOSING { Left::Closing(left) } else { Left::Abandoning(left) });
         }
         None
@@ -84,8 +84,8 @@ impl OutputDirectory {
         sync: bool,
     ) -> Result<RetiredClaim, OutputError> {
         let completed =
-            self.publish_rest(&success.parts, built).and_then(|()| match self.folder.look(SUCCESS) {
-                Ok(_) => Self::is_complete(&self.folder, success),
+            self.publish_rest(&success.parts, built).and_then(|()| match self.directory.look(SUCCESS) {
+                Ok(_) => Self::is_complete(&self.directory, success),
                 Err(_) => self.write_success(success, sync, &mut Vec::new()),
             });
         if let Err(error) = completed {
@@ -98,28 +98,28 @@ impl OutputDirectory {
     /// Publishes the parts that are not in their final place.
     pub(super) fn publish_rest(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
         self.check_names(parts, built)?;
-        let mut folders = BTreeMap::new();
+        let mut directories = BTreeMap::new();
         for (part, built) in parts.iter().zip(built) {
             let from = built_name(&self.probe, built.attempt);
             for named in &part.named {
-                let folder = self.folder_of(&named.output, &mut folders)?;
+                let directory = self.directory_of(&named.output, &mut directories)?;
                 let from = named_built_name(&from, &named.output);
-                if check_named(part, named, folder, &part.name).is_ok() {
+                if check_named(part, named, directory, &part.name).is_ok() {
                     let _ = self.temporary.remove_file(&from);
                     continue;
                 }
                 check_named(part, named, &self.temporary, &from)?;
-                let published = self.temporary.publish(&from, folder, &part.name);
-                published.map_err(OutputError::io("publish", &folder.path(&part.name)))?;
+                let published = self.temporary.publish(&from, directory, &part.name);
+                published.map_err(OutputError::io("publish", &directory.path(&part.name)))?;
             }
-            if check_part(part, &self.folder, &part.name, built.stamp).is_ok() {
+            if check_part(part, &self.directory, &part.name, built.stamp).is_ok() {
                 // On a file system without a rename that fails on existing names, the file may have two names.
                 let _ = self.temporary.remove_file(&from);
                 continue;
             }
             check_part(part, &self.temporary, &from, built.stamp)?;
-            let published = self.temporary.publish(&from, &self.folder, &part.name);
-            published.map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
+            let published = self.temporary.publish(&from, &self.directory, &part.name);
+            published.map_err(OutputError::io("publish", &self.directory.path(&part.name)))?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use crate::removal::remove_retrying;
 use crate::submitter::Parts;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::commit::{PROBE, TEMPORARY, nonce_of};
-use gristmill_worker::folder::{self, Folder, PlainName};
+use gristmill_worker::directory::{self, Directory, PlainName};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -46,9 +46,9 @@ const TAKE_OVERS_MAX: u32 = 4;
 /// A directory that belongs to a job until it is finished or abandoned.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
-    folder: Folder,
+    directory: Directory,
     /// `_temporary` in it.
-    temporary: Folder,
+    temporary: Directory,
     /// Name of the claim file, which distinguishes the files of this claim from those of any other.
     probe: PlainName,
     /// True if the directory was created by this job.
@@ -82,7 +82,7 @@ impl OutputDirectory {
         let path = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() && path.is_dir() => {
                 // The owner of the link chose the directory.
-                let ours = folder::refuse_foreign(&path, &found, true).map_err(io::Error::from);
+                let ours = directory::refuse_foreign(&path, &found, true).map_err(io::Error::from);
                 ours.map_err(OutputError::io("use", &path))?;
                 fs::canonicalize(&path).map_err(OutputError::io("resolve", &path))?
             }
@@ -109,7 +109,7 @@ impl OutputDirectory {
                 claimed => return claimed,
             }
         }
-        Err(busy(&Folder::open(&path).map_err(OutputError::io("open", &path))?))
+        Err(busy(&Directory::open(&path).map_err(OutputError::io("open", &path))?))
     }
 
     fn claim_once(path: &Path, overwrite: bool, sync: bool, nonce: &str) -> Result<Self, OutputError> {
@@ -135,22 +135,22 @@ impl OutputDirectory {
     ) -> Result<Self, OutputError> {
         // It was no link before, and must not have become one.
         let opened = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => Folder::open(parent).and_then(|parent| parent.folder(name)),
-            _ => Folder::open(path),
+            (Some(parent), Some(name)) => Directory::open(parent).and_then(|parent| parent.directory(name)),
+            _ => Directory::open(path),
         };
-        let folder = opened.map_err(OutputError::io("open", path))?;
+        let directory = opened.map_err(OutputError::io("open", path))?;
         if !made {
-            folder.refuse_foreign(true).map_err(OutputError::io("use", path))?;
+            directory.refuse_foreign(true).map_err(OutputError::io("use", path))?;
         }
         if !made {
-            refuse_untouched(&folder, overwrite)?;
+            refuse_untouched(&directory, overwrite)?;
         }
         let named = format!("{}{nonce}", PROBE).parse().map_err(io::Error::other);
         let probe: PlainName = named.map_err(OutputError::io("name the claim of", path))?;
-        let (temporary, lock) = mark(&folder, &probe, made, sync)?;
-        let claimed = Self { folder, temporary, probe, made, lock: Some(lock) };
-        claim::sweep(&claimed.folder);
-        let cleared = replaceable(&claimed.folder, overwrite).and_then(|there| match there.is_empty() {
+        let (temporary, lock) = mark(&directory, &probe, made, sync)?;
+        let claimed = Self { directory, temporary, probe, made, lock: Some(lock) };
+        claim::sweep(&claimed.directory);
+        let cleared = replaceable(&claimed.directory, overwrite).and_then(|there| match there.is_empty() {
             true => Ok(()),
             false => claimed.move_aside(&there),
         });
@@ -167,12 +167,12 @@ impl OutputDirectory {
     /// the target of a link, or root's.
     fn move_aside(&self, contents: &[OsString]) -> Result<(), OutputError> {
         let aside = self.aside();
-        let made = self.folder.make_folder(&aside);
-        let made = made.map_err(OutputError::io("create", &self.folder.path(&aside)))?;
+        let made = self.directory.make_directory(&aside);
+        let made = made.map_err(OutputError::io("create", &self.directory.path(&aside)))?;
         // `_SUCCESS` comes first: it marks the rest as complete, which does not hold any more.
         for name in success_first(contents.to_vec()) {
-            let moved = self.folder.rename(&name, &made, &name);
-            moved.map_err(OutputError::io("move aside", &self.folder.path(&name)))?;
+            let moved = self.directory.rename(&name, &made, &name);
+            moved.map_err(OutputError::io("move aside", &self.directory.path(&name)))?;
         }
         Ok(())
     }
@@ -189,13 +189,13 @@ impl OutputDirectory {
                 let text = format!("no claim {probe} can be in {}", submission.output);
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
-            let folder = Folder::open(path)?;
-            folder.refuse_foreign(true)?;
-            let temporary = folder.folder(TEMPORARY)?;
+            let directory = Directory::open(path)?;
+            directory.refuse_foreign(true)?;
+            let temporary = directory.directory(TEMPORARY)?;
             temporary.refuse_shared()?;
             let made = submission.output_made;
             let lock = claim::hold(&temporary, &probe, made, job)?;
-            Ok(Self { folder, temporary, probe, made, lock: Some(lock) })
+            Ok(Self { directory, temporary, probe, made, lock: Some(lock) })
         };
         adopting().map_err(OutputError::io("take over the claim on", path))
     }
@@ -229,14 +229,14 @@ impl OutputDirectory {
     /// # Errors
     /// A process without free file descriptors.
     pub(crate) fn parts(&self, sync: bool) -> io::Result<Parts> {
-        let folder = self.temporary.try_clone()?;
-        Ok(Parts { name: self.probe.clone(), folder: Arc::new(folder), sync })
+        let directory = self.temporary.try_clone()?;
+        Ok(Parts { name: self.probe.clone(), directory: Arc::new(directory), sync })
     }
 
     /// The absolute directory.
     #[must_use]
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path("")
+        self.directory.path("")
     }
 
     /// Takes the claim for this process. Both a submitter and a master may decide to close an output. The first one
@@ -260,8 +260,8 @@ fn is_missing(path: &Path) -> bool {
 }
 
 /// Content of an output directory, without claims.
-fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
-    let mut names = folder.names().map_err(OutputError::io("list", &folder.path("")))?;
+fn contents(directory: &Directory) -> Result<Vec<OsString>, OutputError> {
+    let mut names = directory.names().map_err(OutputError::io("list", &directory.path("")))?;
     names.retain(|name| name != TEMPORARY && !name.as_encoded_bytes().starts_with(RETIRED.as_bytes()));
     Ok(names)
 }
@@ -270,12 +270,12 @@ fn contents(folder: &Folder) -> Result<Vec<OsString>, OutputError> {
 ///
 /// # Errors
 /// A directory that is not empty without `overwrite`, or one with files that are not the output of a job.
-fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, OutputError> {
-    let there = contents(folder)?;
+fn replaceable(directory: &Directory, overwrite: bool) -> Result<Vec<OsString>, OutputError> {
+    let there = contents(directory)?;
     match there.is_empty() {
         true => {}
-        false if !overwrite => return Err(OutputError::NotEmpty { path: folder.path("") }),
-        false => protected::refuse_other(folder, &there)?,
+        false if !overwrite => return Err(OutputError::NotEmpty { path: directory.path("") }),
+        false => protected::refuse_other(directory, &there)?,
     }
     Ok(there)
 }
@@ -285,46 +285,52 @@ fn replaceable(folder: &Folder, overwrite: bool) -> Result<Vec<OsString>, Output
 ///
 /// # Errors
 /// As `replaceable`.
-fn refuse_untouched(folder: &Folder, overwrite: bool) -> Result<(), OutputError> {
-    let seen = || match folder.look(TEMPORARY) {
+fn refuse_untouched(directory: &Directory, overwrite: bool) -> Result<(), OutputError> {
+    let seen = || match directory.look(TEMPORARY) {
         Ok(_) => None,
-        Err(_) => folder.modified().ok(),
+        Err(_) => directory.modified().ok(),
     };
     let before = seen();
-    match replaceable(folder, overwrite) {
+    match replaceable(directory, overwrite) {
         Err(error) if before.is_some() && before == seen() => Err(error),
         _ => Ok(()),
     }
 }
 
 /// Creates `_temporary` with the claim in it atomically, which also shows that files can be written here.
-fn mark(folder: &Folder, probe: &PlainName, made: bool, sync: bool) -> Result<(Folder, File), OutputError> {
+fn mark(
+    directory: &Directory,
+    probe: &PlainName,
+    made: bool,
+    sync: bool,
+) -> Result<(Directory, File), OutputError> {
     let retired = format!("{RETIRED}{}", nonce_of(probe));
-    let made_folder = folder.make_folder(&retired);
-    let temporary = made_folder.map_err(OutputError::io("create", &folder.path(&retired)))?;
+    let made_directory = directory.make_directory(&retired);
+    let temporary = made_directory.map_err(OutputError::io("create", &directory.path(&retired)))?;
     let signed = claim::sign(&temporary, probe, made, sync);
     let signed = signed.map_err(OutputError::io("write", &temporary.path(probe.as_str())));
     let marked = signed.and_then(|lock| {
         use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
         // This also replaces an empty directory, which is no claim.
-        match folder.rename(&retired, folder, TEMPORARY) {
+        match directory.rename(&retired, directory, TEMPORARY) {
             Ok(()) => Ok(lock),
-            Err(error) if matches!(error.kind(), DirectoryNotEmpty | AlreadyExists) => Err(busy(folder)),
-            Err(error) => Err(OutputError::io("create", &folder.path(TEMPORARY))(error)),
+            Err(error) if matches!(error.kind(), DirectoryNotEmpty | AlreadyExists) => Err(busy(directory)),
+            Err(error) => Err(OutputError::io("create", &directory.path(TEMPORARY))(error)),
         }
     });
     match marked {
-        Ok(lock) => Ok((temporary.named(folder.path(TEMPORARY)), lock)),
+        Ok(lock) => Ok((temporary.named(directory.path(TEMPORARY)), lock)),
         Err(error) => {
-            let _ = remove_retrying(|| folder.remove_tree(&retired));
+            let _ = remove_retrying(|| directory.remove_tree(&retired));
             Err(error)
         }
     }
 }
 
-fn busy(folder: &Folder) -> OutputError {
-    let by = claim::read(folder).map_or_else(|| "of an unknown owner".to_owned(), |claim| claim.to_string());
-    OutputError::Busy { path: folder.path(""), by }
+fn busy(directory: &Directory) -> OutputError {
+    let by =
+        claim::read(directory).map_or_else(|| "of an unknown owner".to_owned(), |claim| claim.to_string());
+    OutputError::Busy { path: directory.path(""), by }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::undo::is_part_behind;
 use super::{BAD_RECORDS, OutputError, REPLACED, SUCCESS, Success};
-use gristmill_worker::folder::Folder;
+use gristmill_worker::directory::Directory;
 use gristmill_worker::input::{FileStamp, Piece, Place};
 use std::collections::BTreeSet;
 use std::env;
@@ -54,60 +54,61 @@ fn homes(accounts: &[u8]) -> impl Iterator<Item = &Path> {
 ///
 /// # Errors
 /// The first such name in order, or the lack of `_SUCCESS`.
-pub(super) fn refuse_other(folder: &Folder, names: &[OsString]) -> Result<(), OutputError> {
-    let outputs = named_outputs(folder);
-    let is_jobs = |name: &&OsString| is_of_output(folder, outputs.as_ref(), name) || is_aside(folder, name);
+pub(super) fn refuse_other(directory: &Directory, names: &[OsString]) -> Result<(), OutputError> {
+    let outputs = named_outputs(directory);
+    let is_jobs =
+        |name: &&OsString| is_of_output(directory, outputs.as_ref(), name) || is_aside(directory, name);
     if let Some(name) = names.iter().filter(|name| !is_jobs(name)).min() {
-        return Err(OutputError::NotAnOutput { path: folder.path(""), name: name.into() });
+        return Err(OutputError::NotAnOutput { path: directory.path(""), name: name.into() });
     }
-    if outputs.is_some() || names.iter().all(|name| is_aside(folder, name)) {
+    if outputs.is_some() || names.iter().all(|name| is_aside(directory, name)) {
         return Ok(());
     }
-    Err(OutputError::NoSuccess { path: folder.path("") })
+    Err(OutputError::NoSuccess { path: directory.path("") })
 }
 
 /// Named outputs in the `_SUCCESS` of a directory; that of Hadoop is empty. `None` without `_SUCCESS`.
-fn named_outputs(folder: &Folder) -> Option<BTreeSet<OsString>> {
-    if folder.look(SUCCESS).is_ok_and(|found| found.is_file() && found.len() == 0) {
+fn named_outputs(directory: &Directory) -> Option<BTreeSet<OsString>> {
+    if directory.look(SUCCESS).is_ok_and(|found| found.is_file() && found.len() == 0) {
         return Some(BTreeSet::new());
     }
-    let success = Success::read_in(folder).ok()?;
+    let success = Success::read_in(directory).ok()?;
     let named = success.parts.iter().flat_map(|part| &part.named);
     Some(named.map(|named| named.output.as_str().into()).collect())
 }
 
 /// True if this entry belongs to the output of a job: a file with a name used by jobs, or a directory that `_SUCCESS`
 /// lists and that contains only parts.
-fn is_of_output(folder: &Folder, outputs: Option<&BTreeSet<OsString>>, name: &OsStr) -> bool {
+fn is_of_output(directory: &Directory, outputs: Option<&BTreeSet<OsString>>, name: &OsStr) -> bool {
     let is_own = match name.to_str() {
         Some(SUCCESS) => outputs.is_some(),
         Some(BAD_RECORDS) => true,
         _ => is_part_or_sum(name),
     };
     if is_own {
-        return is_file(folder, name);
+        return is_file(directory, name);
     }
-    let all_parts = |within: Folder| {
+    let all_parts = |within: Directory| {
         let names = within.names()?;
         Ok(names.iter().all(|name| is_part_or_sum(name) && is_file(&within, name)))
     };
     let is_named = outputs.is_some_and(|outputs| outputs.contains(name));
-    is_named && folder.folder(name).and_then(all_parts).unwrap_or(false)
+    is_named && directory.directory(name).and_then(all_parts).unwrap_or(false)
 }
 
 /// True if this is a directory of overwritten files that contains nothing else.
-fn is_aside(folder: &Folder, name: &OsStr) -> bool {
-    let all_jobs = |aside: Folder| {
+fn is_aside(directory: &Directory, name: &OsStr) -> bool {
+    let all_jobs = |aside: Directory| {
         let outputs = named_outputs(&aside);
         Ok(aside.names()?.iter().all(|name| is_of_output(&aside, outputs.as_ref(), name)))
     };
     name.as_encoded_bytes().starts_with(REPLACED.as_bytes())
-        && folder.folder(name).and_then(all_jobs).unwrap_or(false)
+        && directory.directory(name).and_then(all_jobs).unwrap_or(false)
 }
 
 /// True if this is a regular file; links are not followed.
-fn is_file(folder: &Folder, name: &OsStr) -> bool {
-    folder.look(name).is_ok_and(|found| found.is_file())
+fn is_file(directory: &Directory, name: &OsStr) -> bool {
+    directory.look(name).is_ok_and(|found| found.is_file())
 }
 
 /// True if a file is named like a part, Hadoop's included, or like Hadoop's checksum files.

@@ -4,8 +4,8 @@ use super::undo::RetiredClaim;
 use super::{BAD_RECORDS, OutputDirectory, OutputError, Published, PublishedFile, SUCCESS, Success, claim};
 use crate::api::BuiltPart;
 use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, built_name, is_output_name, named_built_name, part_name};
+use gristmill_worker::directory::{Directory, PlainName};
 use gristmill_worker::fault;
-use gristmill_worker::folder::{Folder, PlainName};
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{NamedPart, Part};
@@ -74,22 +74,22 @@ impl OutputDirectory {
             }
             check_part(part, &self.temporary, &from, built.stamp)?;
         }
-        let mut folders = BTreeMap::new();
+        let mut directories = BTreeMap::new();
         for (part, built) in parts.iter().zip(built) {
             let from = built_name(&self.probe, built.attempt);
             for named in &part.named {
-                let folder = self.folder_of(&named.output, &mut folders)?;
+                let directory = self.directory_of(&named.output, &mut directories)?;
                 let from = named_built_name(&from, &named.output);
-                retried(|| self.temporary.publish(&from, folder, &part.name))
-                    .map_err(OutputError::io("publish", &folder.path(&part.name)))?;
+                retried(|| self.temporary.publish(&from, directory, &part.name))
+                    .map_err(OutputError::io("publish", &directory.path(&part.name)))?;
                 published.push((Some(&named.output), &part.name));
                 fault::place("output.renamed");
             }
             retried(|| {
                 fault::error("output.rename")?;
-                self.temporary.publish(&from, &self.folder, &part.name)
+                self.temporary.publish(&from, &self.directory, &part.name)
             })
-            .map_err(OutputError::io("publish", &self.folder.path(&part.name)))?;
+            .map_err(OutputError::io("publish", &self.directory.path(&part.name)))?;
             published.push((None, &part.name));
             fault::place("output.renamed");
         }
@@ -98,32 +98,32 @@ impl OutputDirectory {
     }
 
     /// Directory of a named output, created if it does not exist.
-    pub(super) fn folder_of<'f>(
+    pub(super) fn directory_of<'f>(
         &self,
         output: &PlainName,
-        folders: &'f mut BTreeMap<PlainName, Folder>,
-    ) -> Result<&'f Folder, OutputError> {
-        if !folders.contains_key(output) {
-            let path = self.folder.path(output.as_str());
-            let folder = match self.folder.make_shared_folder(output.as_str()) {
+        directories: &'f mut BTreeMap<PlainName, Directory>,
+    ) -> Result<&'f Directory, OutputError> {
+        if !directories.contains_key(output) {
+            let path = self.directory.path(output.as_str());
+            let directory = match self.directory.make_shared_directory(output.as_str()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    self.folder.folder(output.as_str())
+                    self.directory.directory(output.as_str())
                 }
                 made => made,
             };
-            let folder = folder.and_then(|folder| {
-                folder.refuse_foreign(false)?;
-                Ok(folder)
+            let directory = directory.and_then(|directory| {
+                directory.refuse_foreign(false)?;
+                Ok(directory)
             });
-            folders.insert(output.clone(), folder.map_err(OutputError::io("create", &path))?);
+            directories.insert(output.clone(), directory.map_err(OutputError::io("create", &path))?);
         }
-        Ok(&folders[output])
+        Ok(&directories[output])
     }
 
     /// Checks the names of parts.
     pub(super) fn check_names(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
         check_part_names(parts, built, |name, _| name.to_owned()).map_err(|(name, why)| {
-            OutputError::io("publish", &self.folder.path(&name))(io::Error::other(why))
+            OutputError::io("publish", &self.directory.path(&name))(io::Error::other(why))
         })
     }
 
@@ -152,8 +152,8 @@ impl OutputDirectory {
         retried(|| write_new(&self.temporary, name, text, sync))
             .map_err(OutputError::io("write", &self.temporary.path(name)))?;
         self.sync_names(sync)?;
-        retried(|| self.temporary.publish(name, &self.folder, name))
-            .map_err(OutputError::io("publish", &self.folder.path(name)))?;
+        retried(|| self.temporary.publish(name, &self.directory, name))
+            .map_err(OutputError::io("publish", &self.directory.path(name)))?;
         published.push((None, name));
         Ok(())
     }
@@ -176,7 +176,7 @@ impl OutputDirectory {
         parent.map_or(Ok(()), |parent| {
             let synced = retried(|| {
                 fault::error("output.sync-parent")?;
-                Folder::open(parent)?.sync()
+                Directory::open(parent)?.sync()
             });
             synced.map_err(OutputError::io("sync", parent))
         })
@@ -186,8 +186,8 @@ impl OutputDirectory {
         let named = parts.iter().flat_map(|part| &part.named).filter(|_| sync);
         let outputs: BTreeSet<&PlainName> = named.map(|named| &named.output).collect();
         for output in outputs {
-            let synced = retried(|| self.folder.folder(output.as_str())?.sync());
-            synced.map_err(OutputError::io("sync", &self.folder.path(output.as_str())))?;
+            let synced = retried(|| self.directory.directory(output.as_str())?.sync());
+            synced.map_err(OutputError::io("sync", &self.directory.path(output.as_str())))?;
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl OutputDirectory {
         if !sync {
             return Ok(());
         }
-        retried(|| self.folder.sync()).map_err(OutputError::io("sync", &self.path()))
+        retried(|| self.directory.sync()).map_err(OutputError::io("sync", &self.path()))
     }
 
     /// Checks the output of a successful job whose client died and left no claim in the directory: returns `Ok` if the
@@ -207,20 +207,20 @@ impl OutputDirectory {
     pub(crate) fn left_finished(path: &Path, success: &Success) -> Result<(), OutputError> {
         // Also removes files it had not removed yet, such as those that were overwritten.
         claim::take_over(path);
-        let folder = Folder::open(path).and_then(|folder| {
-            folder.refuse_foreign(true)?;
-            Ok(folder)
+        let directory = Directory::open(path).and_then(|directory| {
+            directory.refuse_foreign(true)?;
+            Ok(directory)
         });
-        Self::is_complete(&folder.map_err(OutputError::io("find the complete output in", path))?, success)
+        Self::is_complete(&directory.map_err(OutputError::io("find the complete output in", path))?, success)
     }
 
     /// Checks that the output in the directory is this one.
     ///
     /// # Errors
     /// It is not.
-    pub(super) fn is_complete(folder: &Folder, success: &Success) -> Result<(), OutputError> {
-        let path = &folder.path("");
-        let read = Success::read_in(folder).map_err(OutputError::io("find the complete output in", path));
+    pub(super) fn is_complete(directory: &Directory, success: &Success) -> Result<(), OutputError> {
+        let path = &directory.path("");
+        let read = Success::read_in(directory).map_err(OutputError::io("find the complete output in", path));
         if read.as_ref().is_ok_and(|found| found.parts == success.parts) {
             return Ok(());
         }
@@ -254,11 +254,11 @@ fn retried<T>(mut step: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     step()
 }
 
-fn write_new(folder: &Folder, name: &str, text: &[u8], sync: bool) -> io::Result<()> {
-    let mut file = match folder.create(name) {
+fn write_new(directory: &Directory, name: &str, text: &[u8], sync: bool) -> io::Result<()> {
+    let mut file = match directory.create(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            folder.remove_file(name)?;
-            folder.create(name)?
+            directory.remove_file(name)?;
+            directory.create(name)?
         }
         created => created?,
     };
@@ -303,13 +303,13 @@ pub(super) fn check_part_names(
 /// Checks that the file of a part is as its attempt reported. An unmodified file is not read again.
 pub(super) fn check_part(
     part: &Part,
-    folder: &Folder,
+    directory: &Directory,
     name: &str,
     stamp: FileStamp,
 ) -> Result<(), OutputError> {
-    let path = folder.path(name);
+    let path = directory.path(name);
     // Only a regular file is a part.
-    let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;
+    let file = directory.open_file(name).map_err(OutputError::io("look at the part", &path))?;
     let found = file.metadata().map_err(OutputError::io("look at the part", &path))?;
     let found = FileStamp::of(&found);
     if found == stamp && found.size == part.bytes {
@@ -322,11 +322,11 @@ pub(super) fn check_part(
 pub(super) fn check_named(
     part: &Part,
     named: &NamedPart,
-    folder: &Folder,
+    directory: &Directory,
     name: &str,
 ) -> Result<(), OutputError> {
-    let path = folder.path(name);
-    let file = folder.open_file(name).map_err(OutputError::io("look at the part", &path))?;
+    let path = directory.path(name);
+    let file = directory.open_file(name).map_err(OutputError::io("look at the part", &path))?;
     check_sum(format!("{}/{}", named.output, part.name), path, file, (named.bytes, named.crc32c))
 }
 

@@ -1,7 +1,7 @@
 //! `_SUCCESS`: the file that marks an output as complete, and its content.
 
 use crate::api::{JobStatus, NamedBadRecord, SCHEMA};
-use gristmill_worker::folder::Folder;
+use gristmill_worker::directory::Directory;
 use gristmill_worker::objects::{self, ObjectUrl, is_url};
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl Success {
     pub fn read(directory: &Path) -> io::Result<Self> {
         match directory.to_str().filter(|path| is_url(path)) {
             Some(url) => Self::read_stored(url),
-            None => Self::read_in(&Folder::open(directory)?),
+            None => Self::read_in(&Directory::open(directory)?),
         }
     }
 
@@ -89,7 +89,7 @@ impl Success {
         serde_json::from_slice(&text).map_err(io::Error::other)
     }
 
-    pub(super) fn read_in(directory: &Folder) -> io::Result<Self> {
+    pub(super) fn read_in(directory: &Directory) -> io::Result<Self> {
         let mut text = Vec::new();
         directory.open_file(SUCCESS)?.take(SUCCESS_BYTES_MAX).read_to_end(&mut text)?;
         // A longer file is cut off and fails to parse.

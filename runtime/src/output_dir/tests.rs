@@ -89,11 +89,11 @@ fn only_the_first_of_two_processes_closes_an_output() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
-    let folder = Folder::open(&out).unwrap();
-    let temporary = folder.folder(TEMPORARY).unwrap();
+    let directory = Directory::open(&out).unwrap();
+    let temporary = directory.directory(TEMPORARY).unwrap();
     let lock = temporary.open_own("probe-1").unwrap();
     let other = OutputDirectory {
-        folder,
+        directory,
         temporary,
         probe: "probe-1".parse().unwrap(),
         made: true,
@@ -399,7 +399,7 @@ fn what_was_overwritten_survives_a_death_while_it_is_brought_back() {
         fs::write(out.join("part-00000"), "new").unwrap();
         dying.unpublish(&Published::Unknown);
         // One of two files is back.
-        fs::rename(dying.folder.path(dying.aside()).join(old), out.join(old)).unwrap();
+        fs::rename(dying.directory.path(dying.aside()).join(old), out.join(old)).unwrap();
         dies(dying);
         let error = OutputDirectory::claim(&out, false, false, "2").unwrap_err();
         assert!(matches!(error, OutputError::NotEmpty { .. }), "{error}");
@@ -459,7 +459,7 @@ fn claims_of_the_living_and_of_the_unknown_stay() {
     let held = dir.path().join("held");
     let claimed = OutputDirectory::claim(&held, false, false, "1").unwrap();
     let master = claim::hold(
-        &Folder::open(&held.join(TEMPORARY)).unwrap(),
+        &Directory::open(&held.join(TEMPORARY)).unwrap(),
         &"probe-1".parse().unwrap(),
         true,
         Some(JobId(3)),

@@ -18,8 +18,8 @@ impl OutputDirectory {
 
     /// Removes temporary files. The output is complete, so a failure here is ignored.
     pub(super) fn clear_away(self) -> RetiredClaim {
-        if let Err(error) = remove_retrying(|| self.folder.remove_tree(self.aside())) {
-            tracing::warn!(path = %self.folder.path(self.aside()).display(), %error, "could not be removed");
+        if let Err(error) = remove_retrying(|| self.directory.remove_tree(self.aside())) {
+            tracing::warn!(path = %self.directory.path(self.aside()).display(), %error, "could not be removed");
         }
         self.retire()
     }
@@ -28,8 +28,8 @@ impl OutputDirectory {
     /// is still claimed, so that the next job can continue after a crash.
     fn retire(self) -> RetiredClaim {
         self.remove_built();
-        if let Err(error) = self.folder.rename(TEMPORARY, &self.folder, self.retired()) {
-            tracing::warn!(path = %self.folder.path(TEMPORARY).display(), %error, "could not be removed");
+        if let Err(error) = self.directory.rename(TEMPORARY, &self.directory, self.retired()) {
+            tracing::warn!(path = %self.directory.path(TEMPORARY).display(), %error, "could not be removed");
         }
         RetiredClaim(self)
     }
@@ -64,24 +64,24 @@ impl OutputDirectory {
             Published::These(names) => {
                 for (output, name) in names.iter().rev() {
                     let _ = match output {
-                        None => self.folder.remove_file(name),
+                        None => self.directory.remove_file(name),
                         Some(output) => {
-                            let folder = self.folder.folder(output.as_str());
-                            folder.and_then(|folder| folder.remove_file(name))
+                            let directory = self.directory.directory(output.as_str());
+                            directory.and_then(|directory| directory.remove_file(name))
                         }
                     };
                 }
                 // Only an empty directory is removed.
                 for output in names.iter().filter_map(|(output, _)| *output).collect::<BTreeSet<_>>() {
-                    let _ = self.folder.remove_folder(output.as_str());
+                    let _ = self.directory.remove_directory(output.as_str());
                 }
             }
             Published::Unknown => {
-                let _ = self.folder.remove_file(SUCCESS);
-                let names = self.folder.names().into_iter().flatten();
+                let _ = self.directory.remove_file(SUCCESS);
+                let names = self.directory.names().into_iter().flatten();
                 for name in names {
                     if is_part(&name.to_string_lossy()) {
-                        let _ = self.folder.remove_file(name);
+                        let _ = self.directory.remove_file(name);
                     } else if name
                         .to_str()
                         .and_then(|name| name.parse().ok())
@@ -101,24 +101,24 @@ impl OutputDirectory {
 
     /// Removes the parts in the directory of a named output, and the directory if it is then empty.
     fn unpublish_named(&self, name: &OsStr) {
-        let Ok(folder) = self.folder.folder(name) else { return };
-        let names = folder.names().into_iter().flatten();
+        let Ok(directory) = self.directory.directory(name) else { return };
+        let names = directory.names().into_iter().flatten();
         for part in names.filter(|name| is_part(&name.to_string_lossy())) {
-            let _ = folder.remove_file(part);
+            let _ = directory.remove_file(part);
         }
-        let _ = self.folder.remove_folder(name);
+        let _ = self.directory.remove_directory(name);
     }
 
     /// Brings back what was moved aside.
     fn bring_back(&self) {
-        let Ok(aside) = self.folder.folder(self.aside()) else { return };
+        let Ok(aside) = self.directory.directory(self.aside()) else { return };
         // `_SUCCESS` comes last, because it marks the rest as complete.
         for name in success_first(aside.names().unwrap_or_default()).into_iter().rev() {
-            if let Err(error) = aside.publish(&name, &self.folder, &name) {
+            if let Err(error) = aside.publish(&name, &self.directory, &name) {
                 tracing::warn!(from = %aside.path(&name).display(), %error, "could not be brought back");
             }
         }
-        let _ = self.folder.remove_folder(self.aside());
+        let _ = self.directory.remove_directory(self.aside());
     }
 }
 
@@ -130,9 +130,9 @@ impl Drop for RetiredClaim {
     fn drop(&mut self) {
         // Some file systems keep an open file under another name. Its owner lives, so no other process takes it.
         drop(self.0.lock.take());
-        let (folder, retired) = (&self.0.folder, self.0.retired());
-        if let Err(error) = remove_retrying(|| folder.remove_tree(&retired)) {
-            tracing::warn!(path = %folder.path(&retired).display(), %error, "could not be removed");
+        let (directory, retired) = (&self.0.directory, self.0.retired());
+        if let Err(error) = remove_retrying(|| directory.remove_tree(&retired)) {
+            tracing::warn!(path = %directory.path(&retired).display(), %error, "could not be removed");
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use gristmill_worker::agent::files::{Served, serve_range};
 use gristmill_worker::commit::is_output_name;
+use gristmill_worker::directory::{Directory, PlainName};
 use gristmill_worker::fault;
-use gristmill_worker::folder::{Folder, PlainName};
 use gristmill_worker::http::limits::STALL_TIME;
 use gristmill_worker::http::{self, Access, Body, Secret, ServerConfig, Steady, Transport, serve};
 use gristmill_worker::input::FileStamp;
@@ -57,7 +57,7 @@ pub(crate) struct Parts {
     /// Prefix of the files: the part of an attempt gets this name, a hyphen and the attempt's name.
     pub name: PlainName,
     /// Directory of the files.
-    pub folder: Arc<Folder>,
+    pub directory: Arc<Directory>,
     /// True if a part must be synced to disk before it counts.
     pub sync: bool,
 }
@@ -153,7 +153,7 @@ async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileSta
     let named = |end: &str| format!("{}-{}{output}{end}", parts.name, put.attempt);
     let arriving = named(&format!(".arriving-{}", ARRIVALS.fetch_add(1, Ordering::Relaxed)));
     let result = async {
-        let file = parts.folder.create(&arriving).map_err(Refusal::Disk)?;
+        let file = parts.directory.create(&arriving).map_err(Refusal::Disk)?;
         let mut file = io::BufWriter::with_capacity(WRITE_BYTES, file);
         let (mut bytes, mut crc) = (0, 0);
         let mut body = Steady::new(body, STALL_TIME);
@@ -173,12 +173,12 @@ async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileSta
             file = sync_aside(file).await.map_err(Refusal::Disk)?;
         }
         // The first complete one is the attempt's part, and is never replaced.
-        parts.folder.publish(&arriving, &parts.folder, named("")).map_err(Refusal::Disk)?;
+        parts.directory.publish(&arriving, &parts.directory, named("")).map_err(Refusal::Disk)?;
         Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))
     };
     let result = result.await;
     if result.is_err() {
-        let _ = parts.folder.remove_file(&arriving);
+        let _ = parts.directory.remove_file(&arriving);
     }
     result
 }

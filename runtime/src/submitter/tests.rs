@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// A submitter that receives parts into a directory.
 struct Stand {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     endpoint: Endpoint,
     key: Secret,
     permit_key: Secret,
@@ -17,8 +17,8 @@ struct Stand {
 
 impl Stand {
     async fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join(TEMPORARY)).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join(TEMPORARY)).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = Endpoint::of_address(listener.local_addr().unwrap(), None);
         let (key, permit_key) = (Secret::generate().unwrap(), Secret::generate().unwrap());
@@ -26,15 +26,15 @@ impl Stand {
         let files = Served::Listed(Arc::default());
         let parts = Parts {
             name: "probe-1".parse().unwrap(),
-            folder: Arc::new(Folder::open(&folder.path().join(TEMPORARY)).unwrap()),
+            directory: Arc::new(Directory::open(&directory.path().join(TEMPORARY)).unwrap()),
             sync: true,
         };
         let serving = tokio::spawn(run(listener, Transport::Plain, auth, files, Some(parts)));
-        Self { folder, endpoint, key, permit_key, serving }
+        Self { directory, endpoint, key, permit_key, serving }
     }
 
     fn built(&self, attempt: AttemptId) -> PathBuf {
-        self.folder.path().join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt))
+        self.directory.path().join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt))
     }
 
     fn permit(&self, attempt: AttemptId) -> Secret {
@@ -76,7 +76,7 @@ async fn part_is_taken_with_the_permit_of_its_attempt_and_with_nothing_else() {
         let answer = stand.put(attempt(1), "not allowed", secret).await;
         assert_eq!(answer, Err(StatusCode::UNAUTHORIZED));
     }
-    assert_eq!(fs::read_dir(stand.folder.path().join(TEMPORARY)).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(stand.directory.path().join(TEMPORARY)).unwrap().count(), 0);
     let stamp = stand.put(attempt(1), "allowed", &stand.permit(attempt(1))).await.unwrap();
     assert_eq!(fs::read_to_string(stand.built(attempt(1))).unwrap(), "allowed");
     assert_eq!(stamp, FileStamp::of(&fs::metadata(stand.built(attempt(1))).unwrap()));
@@ -91,7 +91,7 @@ async fn part_of_an_earlier_attempt_is_beside_that_of_the_later_and_each_is_sent
     assert_eq!(again, Err(StatusCode::CONFLICT));
     assert_eq!(later, FileStamp::of(&fs::metadata(stand.built(attempt(1))).unwrap()));
     assert_eq!(fs::read_to_string(stand.built(attempt(1))).unwrap(), "of the later");
-    let names = fs::read_dir(stand.folder.path().join(TEMPORARY)).unwrap();
+    let names = fs::read_dir(stand.directory.path().join(TEMPORARY)).unwrap();
     assert_eq!(names.count(), 2, "nothing is left of what was refused");
 }
 
@@ -110,9 +110,9 @@ async fn part_of_a_named_output_lies_beside_that_of_the_main_one() {
 }
 
 #[tokio::test]
-async fn part_for_a_folder_that_was_removed_is_refused_as_gone() {
+async fn part_for_a_directory_that_was_removed_is_refused_as_gone() {
     let stand = Stand::start().await;
-    fs::remove_dir_all(stand.folder.path().join(TEMPORARY)).unwrap();
+    fs::remove_dir_all(stand.directory.path().join(TEMPORARY)).unwrap();
     let answer = stand.put(attempt(0), "too late", &stand.permit(attempt(0))).await;
     assert_eq!(answer, Err(StatusCode::GONE));
 }

@@ -4,7 +4,7 @@
 //! each worker.
 
 use super::ShippedFile;
-use super::folder::create_private;
+use super::directory::create_private;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn add(bundle: &mut Builder<impl Write>, entry: &DirEntry, place: &Path, bytes: 
 /// Unpacked content of a bundle, removed on drop.
 #[derive(Debug)]
 pub(super) struct UnpackedBundle {
-    folder: PathBuf,
+    directory: PathBuf,
     /// Shipped files with their paths here.
     pub files: Vec<ShippedFile>,
 }
@@ -82,11 +82,11 @@ impl UnpackedBundle {
     ///
     /// # Errors
     /// Bytes that are not a bundle, links that lead out of it, an error of the file system.
-    pub fn unpack(bytes: &[u8], folder: PathBuf) -> io::Result<Self> {
-        create_private(&folder)?;
-        let mut unpacked = Self { folder, files: Vec::new() };
-        Archive::new(bytes).unpack(&unpacked.folder)?;
-        for entry in fs::read_dir(&unpacked.folder)? {
+    pub fn unpack(bytes: &[u8], directory: PathBuf) -> io::Result<Self> {
+        create_private(&directory)?;
+        let mut unpacked = Self { directory, files: Vec::new() };
+        Archive::new(bytes).unpack(&unpacked.directory)?;
+        for entry in fs::read_dir(&unpacked.directory)? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             unpacked.files.push(ShippedFile { name, path });
@@ -98,7 +98,7 @@ impl UnpackedBundle {
 impl Drop for UnpackedBundle {
     fn drop(&mut self) {
         // Remaining files are removed with the directory of the worker.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn special_file_or_too_much_is_refused_before_it_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let large = folder.path().join("large");
+        let directory = tempfile::tempdir().unwrap();
+        let large = directory.path().join("large");
         File::create(&large).unwrap().set_len(BUNDLE_BYTES_MAX + 1).unwrap();
         for path in [PathBuf::from("/dev/zero"), PathBuf::from("/proc/self/status"), large] {
-            let to = folder.path().join("bundle");
+            let to = directory.path().join("bundle");
             let shipped = ShippedFile { name: "x".to_owned(), path: path.clone() };
             let error = write_bundle(&[shipped], &to).unwrap_err().to_string();
             assert!(error.starts_with(path.to_str().unwrap()), "{error}");
@@ -123,9 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn bundle_brings_files_folders_and_rights() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+    fn bundle_brings_files_directories_and_rights() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
         fs::create_dir_all(path("tree/sub")).unwrap();
         fs::write(path("tree/sub/words"), "words").unwrap();
         symlink("sub/words", path("tree/link")).unwrap();

@@ -11,9 +11,9 @@
 mod bundle;
 mod combine;
 mod command;
+mod directory;
 mod environment;
 mod fields;
-mod folder;
 mod key_specs;
 mod keys;
 mod map;

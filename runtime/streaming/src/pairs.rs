@@ -200,8 +200,8 @@ mod tests {
 
     /// Returns the content of a part, and the number of records it counts.
     fn part_of(write: impl FnOnce(&mut Output)) -> (Vec<u8>, u64) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("part");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("part");
         let mut out = Output::create(&path).unwrap();
         write(&mut out);
         let records = out.records();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct AttemptPlace {
     pub attempt: AttemptId,
     pub stretch: Option<InputRange>,
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     pub life: SignOfLife,
     pub files: Vec<ShippedFile>,
     /// Keeps the shipped files while the attempt needs them.
@@ -23,13 +23,13 @@ pub(super) struct AttemptPlace {
 
 impl AttemptPlace {
     pub fn of(job: &StreamingJob, task: &TaskContext) -> TaskResult<Self> {
-        let folder = task.folder().map(Path::to_owned);
-        let folder =
-            folder.ok_or_else(|| TaskError::config("a command needs a worker, which has a folder"))?;
+        let directory = task.directory().map(Path::to_owned);
+        let directory =
+            directory.ok_or_else(|| TaskError::config("a command needs a worker, which has a directory"))?;
         let mut files = job.files.clone();
         let bundle = match job.bundle {
             Some(_) => {
-                let place = folder.join(format!("streaming-{}-files", task.task().job));
+                let place = directory.join(format!("streaming-{}-files", task.task().job));
                 let unpack = |blocks: &[Block<'_>]| {
                     let bytes = blocks.first().map(|block| block.bytes()).unwrap_or_default();
                     UnpackedBundle::unpack(bytes, place).map_err(|error| {
@@ -44,7 +44,7 @@ impl AttemptPlace {
         Ok(Self {
             attempt: task.attempt(),
             stretch: task.stretch().cloned(),
-            folder,
+            directory,
             files,
             _bundle: bundle,
             life: task.life(),

@@ -9,8 +9,8 @@
 //! ([`reported`](super::reported)).
 
 use super::StreamingJob;
+use super::directory::TaskDirectory;
 use super::environment::{attempt_name, environment, split_name};
-use super::folder::TaskFolder;
 use super::pairs::{OutputCutter, length_of};
 use super::pipes::{CommandPipes, Moved, Ready};
 use super::place::AttemptPlace;
@@ -86,7 +86,7 @@ pub(super) struct TaskCommand {
     /// True if it was reaped, after which its process id may be reused.
     reaped: bool,
     /// Dropped after the command.
-    folder: TaskFolder,
+    directory: TaskDirectory,
 }
 
 impl TaskCommand {
@@ -102,7 +102,7 @@ impl TaskCommand {
         };
         let name = format!("streaming-{}-{}-{step}", place.attempt.task.job, place.attempt.file_name());
         let own = program.strip_prefix("./").unwrap_or(program);
-        let folder = TaskFolder::make(&place.folder, &name, &place.files, own).map_err(|error| {
+        let directory = TaskDirectory::make(&place.directory, &name, &place.files, own).map_err(|error| {
             let said = format!("the working directory of a command could not be made: {error}");
             match error.kind() {
                 // Of the shipped files.
@@ -110,20 +110,20 @@ impl TaskCommand {
                 _ => TaskError::worker(said),
             }
         })?;
-        let environment = environment(job, place, folder.path());
+        let environment = environment(job, place, directory.path());
         let path = environment.get(&OsString::from("PATH")).cloned().unwrap_or_default();
-        let started = look_up(program, folder.path(), &path)
+        let started = look_up(program, directory.path(), &path)
             .and_then(|file| {
                 start_command(&CommandStart {
                     program: &file,
                     arguments,
-                    directory: folder.path(),
+                    directory: directory.path(),
                     environment: &environment,
                 })
                 .map_err(|error| without_interpreter(&file, error))
             })
-            .map_err(|error| cannot_run(program, folder.path(), &error))?;
-        Self::attend(job, place, words, started, folder)
+            .map_err(|error| cannot_run(program, directory.path(), &error))?;
+        Self::attend(job, place, words, started, directory)
     }
 
     /// Takes over a process that has been started.
@@ -132,7 +132,7 @@ impl TaskCommand {
         place: &AttemptPlace,
         words: &[String],
         mut child: Child,
-        folder: TaskFolder,
+        directory: TaskDirectory,
     ) -> TaskResult<Self> {
         let pipes = match CommandPipes::take(&mut child) {
             Ok(pipes) => pipes,
@@ -163,7 +163,7 @@ impl TaskCommand {
             exited_at: None,
             cancelled: false,
             reaped: false,
-            folder,
+            directory,
         })
     }
 
@@ -401,7 +401,7 @@ impl TaskCommand {
         self.end_group();
         let status = self.child.wait()?;
         self.reaped = true;
-        end_strays(self.folder.path());
+        end_strays(self.directory.path());
         let (code, how) = match (status.code(), status.signal()) {
             (Some(code), _) => (code, String::new()),
             (None, signal) => {
@@ -460,7 +460,7 @@ impl Drop for TaskCommand {
         if !self.reaped {
             self.end_group();
             let _ = self.child.wait();
-            end_strays(self.folder.path());
+            end_strays(self.directory.path());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the program of a command, and describes why one cannot be run.
 
-use super::folder::EXECUTABLE;
+use super::directory::EXECUTABLE;
 use gristmill_worker::prelude::*;
 use gristmill_worker::{descriptors, threads};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub(super) fn look_up(program: &str, directory: &Path, path: &std::ffi::OsStr) -
     if here.exists() {
         return Ok(here);
     }
-    let places = std::env::split_paths(path).map(|folder| folder.join(program));
+    let places = std::env::split_paths(path).map(|directory| directory.join(program));
     let can_run = |place: &PathBuf| {
         std::fs::metadata(place)
             .is_ok_and(|found| found.is_file() && found.permissions().mode() & EXECUTABLE != 0)

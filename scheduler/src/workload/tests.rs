@@ -222,9 +222,9 @@ fn a_broken_rumen_object_is_named_and_the_next_one_read() {
 /// Reads the real traces if they exist next to the project; otherwise checks nothing.
 #[test]
 fn the_real_traces_are_read_whole() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/traces");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/traces");
     for (name, jobs) in [("swim-fb2009-day0.tsv", 5_894), ("swim-fb2009-first50.tsv", 50)] {
-        let Ok(text) = std::fs::read_to_string(folder.join(name)) else {
+        let Ok(text) = std::fs::read_to_string(directory.join(name)) else {
             return;
         };
         let trace = trace(Format::Swim, &text);

@@ -129,9 +129,9 @@ def record_max(case: Case) -> int | None:
     return int(case.general["--max-record"]) if "--max-record" in case.general else None
 
 
-def run(command: list, folder: pathlib.Path, stdin: bytes = b"", codes=(0,)) -> bytes:
+def run(command: list, directory: pathlib.Path, stdin: bytes = b"", codes=(0,)) -> bytes:
     """Returns the output of an oracle."""
-    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, env=C_LOCALE)
+    done = subprocess.run(command, cwd=directory, input=stdin, capture_output=True, env=C_LOCALE)
     if done.returncode not in codes:
         raise Dispute(f"{command[0]} ended with code {done.returncode}: {done.stderr.decode(errors='replace')}")
     return done.stdout
@@ -148,15 +148,15 @@ def draw_files(draw, contents: list, of_text: bool = True, mark: bool = True) ->
     their names.
     """
     names = draw.sample(NAMES, len(contents)) if draw.random() < 0.3 else [f"f{n}" for n in range(len(contents))]
-    in_folder = 0.15 > draw.random()
+    in_directory = 0.15 > draw.random()
     files = []
     for name, data in zip(names, contents):
         packed = draw.choice(["gz", "zst", "bz2"]) if draw.random() < 0.15 else ""
         hidden, marked = of_text and draw.random() < 0.5, of_text and mark and draw.random() < 0.08
         # A file name that starts with - is not a flag: inputs are typed after --, values of flags are not.
-        name = f"in/{name}" if in_folder else f"./{name}" if name.startswith("-") else name
+        name = f"in/{name}" if in_directory else f"./{name}" if name.startswith("-") else name
         files.append(File(name, data, packed, hidden, marked))
-    if in_folder:
+    if in_directory:
         # Neither belongs to the input.
         files += [File("in/_SUCCESS", b"hidden,1\n"), File("in/.part", b"hidden,2\n")]
         return files, ["in"]

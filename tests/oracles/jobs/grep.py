@@ -281,7 +281,7 @@ def pieces(pattern, line):
             yield match[0]
 
 
-def expected(case: Case, folder):
+def expected(case: Case, directory):
     text = pattern_text(case)
     if spells_line_break(case):
         return Refused(2, "the pattern spells out a line break")
@@ -301,7 +301,7 @@ def expected(case: Case, folder):
         return None  # undefined
     answers = []
     if ask_ripgrep:
-        answers.append(of_ripgrep(case, text, files, folder))
+        answers.append(of_ripgrep(case, text, files, directory))
     if twin is not None:
         answers.append(of_python(case, twin, files))
     if answers[0] != answers[-1]:
@@ -331,7 +331,7 @@ def of_python(case: Case, twin, files: list) -> bytes:
     return written(case, files, out, ranked)
 
 
-def of_ripgrep(case: Case, text: str, files: list, folder) -> bytes:
+def of_ripgrep(case: Case, text: str, files: list, directory) -> bytes:
     flags = [SHORT[flag] for flag in case.options if flag in SHORT]
     if "--only-matching" in case.options or "--count-matches" in case.options:
         flags = [flag for flag in flags if flag != "-o"] + ["--json"]
@@ -340,7 +340,7 @@ def of_ripgrep(case: Case, text: str, files: list, folder) -> bytes:
     out, ranked = [], collections.Counter()
     for path, data in files:
         # Exit code 1 means that nothing matched.
-        lines = lines_of(run(command, folder, data, codes=(0, 1)))
+        lines = lines_of(run(command, directory, data, codes=(0, 1)))
         if "--count" in case.options:
             out.append((path, int(lines[0]) if lines else 0))
         elif "--json" in flags:

@@ -264,7 +264,7 @@ class Table:
         return int(word.removeprefix("#")) - 1
 
 
-def expected(case: Case, folder):
+def expected(case: Case, directory):
     options = case.options
     delimiter = options.get("--delimiter", ",").replace("\\t", "\t").encode()
     on = [(pair.split("=", 1) * 2)[:2] for pair in options["--on"].split(",")]

@@ -73,7 +73,7 @@ def number(text: bytes) -> tuple:
     return (1, len(whole), whole, fraction)
 
 
-def expected(case: Case, folder):
+def expected(case: Case, directory):
     options, length = case.options, int(case.options.get("--record-length", 0))
     lines = []
     for name, data in case.read(""):
@@ -101,11 +101,11 @@ def expected(case: Case, folder):
         ordered = [line for at, line in enumerate(ordered) if not at or key(line) != key(ordered[at - 1])]
     whole = b"".join(line + (b"" if length else b"\n") for line in ordered)
     if not length and len(lines) < 5000:
-        compare_with_coreutils(case, lines, whole, delimiter, folder)
+        compare_with_coreutils(case, lines, whole, delimiter, directory)
     return Exactly(whole)
 
 
-def compare_with_coreutils(case: Case, lines: list, whole: bytes, delimiter: bytes, folder) -> None:
+def compare_with_coreutils(case: Case, lines: list, whole: bytes, delimiter: bytes, directory) -> None:
     options = case.options
     command = ["sort"] + [short for flag, short in
                           (("--reverse", "-r"), ("--unique", "-u"), ("--stable", "-s"), ("--numeric", "-n")) if flag in options]
@@ -116,6 +116,6 @@ def compare_with_coreutils(case: Case, lines: list, whole: bytes, delimiter: byt
             return
         start, _, end = options["--key-bytes"].partition("..")
         command += ["-t", "\x02", "-k", f"1.{int(start) + 1}" + (f",1.{end}" if end else "")]
-    found = run(command, folder, b"".join(line + b"\n" for line in lines))
+    found = run(command, directory, b"".join(line + b"\n" for line in lines))
     if found != whole:
         raise Dispute(f"{command}: {Exactly(whole).difference([found], False)}")

@@ -41,7 +41,7 @@ def draw(random, combination, big: bool = False) -> Case:
     return Case("wordcount", options, {"": paths}, files, {}, None, "print")
 
 
-def expected(case: Case, folder):
+def expected(case: Case, directory):
     if too_long(case, "", record_max(case)):
         return Refused(4, "a line is longer than --max-record")
     unicode = case.options.get("--words") == "unicode"
@@ -56,20 +56,20 @@ def expected(case: Case, folder):
             words = (data.lower() if "--lowercase" in case.options else data).split()
             counts.update(words)
     if not unicode and sum(counts.values()) < 10_000:
-        compare_with_uniq(case, counts, folder)
+        compare_with_uniq(case, counts, directory)
     if "--top" in case.options:
         ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:int(case.options["--top"])]
         return Exactly(b"".join(b"%s\t%d\n" % pair for pair in ranked))
     return Counts(counts)
 
 
-def compare_with_uniq(case: Case, counts, folder) -> None:
+def compare_with_uniq(case: Case, counts, directory) -> None:
     """Compares with the second oracle. `uniq -c` pads its counts with blanks."""
     text = b"\n".join(data for _, data in case.read(""))
     lower = "| tr A-Z a-z" if "--lowercase" in case.options else ""
     script = rf"tr -s ' \t\n\v\f\r' '\n' {lower} | grep -av '^$' | sort | uniq -c"
     found = {}
-    for line in lines_of(run(["bash", "-c", script], folder, text)):
+    for line in lines_of(run(["bash", "-c", script], directory, text)):
         count, word = line.lstrip(b" ").split(b" ", 1)
         found[word] = int(count)
     if found != counts:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the jobs and tests of mrjob and luigi on the program under its name `hadoop`, and compares with their local runners.
 
-usage: tests/oracles/mrjob/run.py [--program target/debug/gristmill] [--environment FOLDER] [--only NAME]
+usage: tests/oracles/mrjob/run.py [--program target/debug/gristmill] [--environment DIRECTORY] [--only NAME]
 
 mrjob 0.7.4 (also its source, for its tests) and luigi come from PyPI, into an environment in a temporary directory, or in
-FOLDER, where it is kept. mrjob needs a Python up to 3.11, which need not be the one that runs this.
+DIRECTORY, where it is kept. mrjob needs a Python up to 3.11, which need not be the one that runs this.
 - mrjob's example jobs, `-r hadoop` compared with `-r inline`: the same lines once sorted, the same counters of the job.
 - A job that fails: mrjob reports the traceback of its mapper as the probable cause, with the input that caused it.
 - mrjob's own tests of `hadoop fs` (tests.fs.test_hadoop), on our `fs` instead of its stand-in.
@@ -79,28 +79,28 @@ def old_python():
 class Environment:
     """The environment with mrjob and luigi."""
 
-    def __init__(self, folder: pathlib.Path):
-        self.python = folder / "bin" / "python"
-        self.source = folder / "source"
+    def __init__(self, directory: pathlib.Path):
+        self.python = directory / "bin" / "python"
+        self.source = directory / "source"
         if self.source.is_dir():
             return
         try:
-            self.install(folder)
+            self.install(directory)
         except (subprocess.SubprocessError, OSError, tarfile.TarError, StopIteration) as error:
             words = " ".join(map(str, error.cmd[:5])) if isinstance(error, subprocess.SubprocessError) else type(error).__name__
-            raise CannotInstall(f"could not install {MRJOB} and {LUIGI} in {folder} ({words}: {error}); "
+            raise CannotInstall(f"could not install {MRJOB} and {LUIGI} in {directory} ({words}: {error}); "
                                 "this needs python3-venv and a way to PyPI") from error
 
-    def install(self, folder: pathlib.Path) -> None:
+    def install(self, directory: pathlib.Path) -> None:
         def run(*words):
             subprocess.run(words, check=True, timeout=INSTALL_SECONDS_MAX, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        run(old_python(), "-m", "venv", folder)
+        run(old_python(), "-m", "venv", directory)
         pip = [self.python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         run(*pip, "install", *PACKAGES)
-        run(*pip, "download", "--no-deps", "--no-binary", ":all:", "--dest", folder / "sdist", MRJOB)
-        with tarfile.open(next((folder / "sdist").glob("mrjob-*.tar.gz"))) as archive:
-            archive.extractall(folder / "unpacked", filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(folder / "unpacked")
-        next((folder / "unpacked").iterdir()).rename(self.source)
+        run(*pip, "download", "--no-deps", "--no-binary", ":all:", "--dest", directory / "sdist", MRJOB)
+        with tarfile.open(next((directory / "sdist").glob("mrjob-*.tar.gz"))) as archive:
+            archive.extractall(directory / "unpacked", filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(directory / "unpacked")
+        next((directory / "unpacked").iterdir()).rename(self.source)
 
 
 class Home:
@@ -113,8 +113,8 @@ class Home:
         self.hadoop = base / "home" / "bin" / "hadoop"
         self.hdfs = base / "hdfs"
         self.jar = base / "home" / "share" / "hadoop-streaming-3.3.6.jar"
-        for folder in (self.hadoop.parent, self.hdfs, self.jar.parent, base / "tmp"):
-            folder.mkdir(parents=True)
+        for directory in (self.hadoop.parent, self.hdfs, self.jar.parent, base / "tmp"):
+            directory.mkdir(parents=True)
         self.jar.touch()
         for name in ("hadoop", "yarn", "mapred"):
             (self.hadoop.parent / name).symlink_to(program.resolve())

@@ -1,8 +1,8 @@
 //! Failure of an attempt, and destination of its part.
 
+use crate::directory::Directory;
 use crate::disk;
 use crate::error_text::chain;
-use crate::folder::Folder;
 use crate::http::Endpoint;
 use crate::objects::{ObjectBucket, ObjectUrl};
 use crate::protocol::FailureClass;
@@ -23,7 +23,7 @@ pub struct Failed {
 #[derive(Clone, Debug)]
 pub enum Destination {
     /// Output directory of the submitter, seen by this worker: the directory in it where parts are built.
-    Shared(Arc<Folder>),
+    Shared(Arc<Directory>),
     /// Attached submitter, to which parts are sent, as this worker does not see the directory.
     Submitter(Endpoint),
     /// Prefix of an object store, to which parts are uploaded.

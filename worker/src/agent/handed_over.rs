@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn a_shelf_keeps_files_until_their_job_is_forgotten() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("part");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("part");
         std::fs::write(&path, "some").unwrap();
         let handovers = HandoverStore::default();
-        let built = PartFile::at(crate::folder::Folder::open(folder.path()).unwrap(), "part");
+        let built = PartFile::at(crate::directory::Directory::open(directory.path()).unwrap(), "part");
         handovers.keep(TaskId::reduce(JobId(4), 0).attempt(0), built);
         handovers.forget(JobId(5));
         assert!(path.exists());

@@ -5,7 +5,7 @@ use super::failed::{Destination, Failed};
 use super::files::JobFiles;
 use crate::api::JobPlan;
 use crate::attempt::SideInputs;
-use crate::folder::PlainName;
+use crate::directory::PlainName;
 use crate::protocol::{FailureClass, JobOrder};
 use crate::sanitize::message as sanitize;
 use crate::task::TaskSettings;

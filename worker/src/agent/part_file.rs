@@ -1,8 +1,8 @@
 //! The file in which an attempt builds its part.
 
 use crate::commit;
+use crate::directory::{Directory, PlainName};
 use crate::fault;
-use crate::folder::{Folder, PlainName};
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// File in which an attempt builds its part.
 #[derive(Clone, Debug)]
 pub struct PartFile {
-    pub(super) folder: Arc<Folder>,
+    pub(super) directory: Arc<Directory>,
     pub(super) name: String,
     /// True if the directory is that of the output, not this worker's own.
     pub(super) in_output: bool,
@@ -20,8 +20,8 @@ pub struct PartFile {
 impl PartFile {
     /// Creates the value for a file of this directory.
     #[cfg(test)]
-    pub(super) fn at(folder: Folder, name: &str) -> Self {
-        Self { folder: Arc::new(folder), name: name.to_owned(), in_output: true }
+    pub(super) fn at(directory: Directory, name: &str) -> Self {
+        Self { directory: Arc::new(directory), name: name.to_owned(), in_output: true }
     }
 
     /// Returns the file of a named output's part, next to this one.
@@ -31,21 +31,21 @@ impl PartFile {
 
     /// Returns its path, for messages.
     pub(super) fn path(&self) -> PathBuf {
-        self.folder.path(&self.name)
+        self.directory.path(&self.name)
     }
 
     /// Creates it, empty.
     pub(super) fn create(&self) -> io::Result<File> {
-        fault::error("part.write").and_then(|()| self.folder.create(&self.name))
+        fault::error("part.write").and_then(|()| self.directory.create(&self.name))
     }
 
     /// Opens it for reading.
     pub(super) fn open(&self) -> io::Result<File> {
-        self.folder.open_file(&self.name)
+        self.directory.open_file(&self.name)
     }
 
     /// Removes it. On failure it is removed with its directory, when the job or the worker ends.
     pub(super) fn remove(&self) {
-        let _ = self.folder.remove_file(&self.name);
+        let _ = self.directory.remove_file(&self.name);
     }
 }

@@ -10,10 +10,10 @@ use super::job::RunningJob;
 use super::part_file::PartFile;
 use crate::commit;
 use crate::descriptors;
+use crate::directory::Directory;
 use crate::disk;
 use crate::error_text::chain;
 use crate::fault;
-use crate::folder::Folder;
 use crate::http::{self, Endpoint, HttpError, Secret};
 use crate::input::FileStamp;
 use crate::objects::{self, ObjectBucket, ObjectError, ObjectFault, ObjectUrl, attempt_object_name, is_url};
@@ -66,10 +66,10 @@ fn destination(job: &RunningJob) -> Result<&Destination, Failed> {
 
 /// Opens the directory in which parts are built, if this worker sees it and no other user can change its
 /// content.
-fn shared(job: &RunningJob) -> io::Result<Folder> {
-    let directory = Folder::open(job.order.output.to_path())?;
+fn shared(job: &RunningJob) -> io::Result<Directory> {
+    let directory = Directory::open(job.order.output.to_path())?;
     directory.refuse_foreign(true)?;
-    let temporary = directory.folder(commit::TEMPORARY)?;
+    let temporary = directory.directory(commit::TEMPORARY)?;
     temporary.refuse_shared()?;
     temporary.look(job.order.output_probe.as_str())?;
     Ok(temporary)
@@ -78,16 +78,16 @@ fn shared(job: &RunningJob) -> io::Result<Folder> {
 impl PartFile {
     fn of(assignment: &Assignment, setting: &SlotSetting) -> Result<Self, Failed> {
         let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
-        let folder = match destination(&assignment.job)? {
+        let directory = match destination(&assignment.job)? {
             Destination::Shared(temporary) => temporary.clone(),
             Destination::Submitter(_) | Destination::Store(..) => {
                 let spill = setting.spill.first();
                 let name = format!("{}-{name}", assignment.attempt.task.job);
-                let folder = Folder::open(spill).map_err(|source| output_failed(spill, &source))?;
-                return Ok(Self { folder: Arc::new(folder), name, in_output: false });
+                let directory = Directory::open(spill).map_err(|source| output_failed(spill, &source))?;
+                return Ok(Self { directory: Arc::new(directory), name, in_output: false });
             }
         };
-        Ok(Self { folder, name, in_output: true })
+        Ok(Self { directory, name, in_output: true })
     }
 
     /// Returns the failure of a write. If the directory in the output was found before and is missing
@@ -162,7 +162,7 @@ pub(super) fn finish_part(
     fault::place("commit.before");
     let (stamp, sent) = match destination(job)? {
         Destination::Shared(_) => {
-            let metadata = built.folder.look(&built.name);
+            let metadata = built.directory.look(&built.name);
             let metadata = metadata.map_err(|source| built.failed(&source))?;
             (FileStamp::of(&metadata), false)
         }

@@ -1,6 +1,6 @@
 //! Context of a task for user code: its number, counters, side inputs, input.
 //!
-//! Values that differ between two attempts of the same task ([`TaskContext::attempt`], [`TaskContext::folder`]) are
+//! Values that differ between two attempts of the same task ([`TaskContext::attempt`], [`TaskContext::directory`]) are
 //! meant for additional resources, such as a process; output must not depend on them.
 
 use crate::attempt::{AttemptContext, Counter, Counters, Progress, SideInputs, TaskError, TaskResult};
@@ -102,7 +102,7 @@ impl TaskContext {
     /// Returns a directory of this worker process, removed with it, for files of the task; `None` in tests of single
     /// functions. The task removes its own files.
     #[must_use]
-    pub fn folder(&self) -> Option<&Path> {
+    pub fn directory(&self) -> Option<&Path> {
         self.spill.as_ref().map(SpillDirs::first)
     }
 

@@ -4,8 +4,8 @@
 //! Created and replaced atomically, so that processes which start together agree on one content. Read only if they are
 //! regular files of this user that no other user may read, and never through a link. Contents have few kilobytes.
 
+use crate::directory::{Closed, ForeignError, refuse_access, refuse_foreign};
 use crate::exit::ExitsWith;
-use crate::folder::{Closed, ForeignError, refuse_access, refuse_foreign};
 use crate::whole_file::{self, Promise};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};

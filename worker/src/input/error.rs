@@ -199,7 +199,7 @@ impl InputError {
     /// Creates the error of a directory that is nested too deeply.
     pub(crate) fn too_deep(path: &FilePath, limit: usize) -> Self {
         Self::refused(format!(
-            "input {path} lies {limit} folders deep, and none is read below that; name it, or move it further up"
+            "input {path} lies {limit} directories deep, and none is read below that; name it, or move it further up"
         ))
     }
 

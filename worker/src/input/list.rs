@@ -192,32 +192,36 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
 }
 
 /// Returns all files of a directory that are input, in the order of their names.
-fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Vec<ListedFile>, InputError> {
+fn walk(
+    directory: &FilePath,
+    below: Subdirectories,
+    names_max: usize,
+) -> Result<Vec<ListedFile>, InputError> {
     let (mut found, mut bad, mut names) = (Vec::new(), Vec::new(), 0_usize);
-    let is_output = folder.to_path().join(SUCCESS).is_file();
-    let mut walk = WalkDir::new(folder.to_path()).follow_links(true).sort_by_file_name().into_iter();
+    let is_output = directory.to_path().join(SUCCESS).is_file();
+    let mut walk = WalkDir::new(directory.to_path()).follow_links(true).sort_by_file_name().into_iter();
     while let Some(entry) = walk.next() {
         let hidden = |path: &Path| path.file_name().is_some_and(|name| is_hidden(name.as_bytes()));
         let entry = match entry {
             Err(error) if 0 < error.depth() && error.path().is_some_and(hidden) => continue,
             Err(error) => {
-                bad.push(walk_failed(folder.to_path(), error));
+                bad.push(walk_failed(directory.to_path(), error));
                 continue;
             }
             Ok(entry) => entry,
         };
-        let (is_folder, is_below) = (entry.file_type().is_dir(), 0 < entry.depth());
+        let (is_directory, is_below) = (entry.file_type().is_dir(), 0 < entry.depth());
         if is_below && hidden(entry.path()) {
-            if is_folder {
+            if is_directory {
                 walk.skip_current_dir();
             }
             continue;
         }
         names += 1;
         if names_max < names {
-            return Err(InputError::too_many_files(folder, names_max));
+            return Err(InputError::too_many_files(directory, names_max));
         }
-        if !is_folder {
+        if !is_directory {
             found.push(entry);
             continue;
         }
@@ -226,7 +230,7 @@ fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Ve
             Subdirectories::Refused if is_below => {
                 Err(InputError::subdirectory(&FilePath::from(entry.path())))
             }
-            _ => check_folder(&entry).map(|()| true),
+            _ => check_directory(&entry).map(|()| true),
         };
         if !matches!(checked, Ok(true)) {
             walk.skip_current_dir();
@@ -246,15 +250,15 @@ fn walk(folder: &FilePath, below: Subdirectories, names_max: usize) -> Result<Ve
 }
 
 /// Refuses a directory that is not input.
-fn check_folder(entry: &DirEntry) -> Result<(), InputError> {
-    let (folder, path) = (entry.path(), FilePath::from(entry.path()));
+fn check_directory(entry: &DirEntry) -> Result<(), InputError> {
+    let (directory, path) = (entry.path(), FilePath::from(entry.path()));
     if entry.depth() == DEPTH_MAX {
         return Err(InputError::too_deep(&path, DEPTH_MAX));
     }
-    check_listed(folder, true).map_err(|source| InputError::from_io(&path, source))?;
+    check_listed(directory, true).map_err(|source| InputError::from_io(&path, source))?;
     // In this order: a job that ends meanwhile writes the first before it removes the second.
-    let is_output = folder.join(SUCCESS).is_file();
-    let is_claimed = || std::fs::read_dir(folder.join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
+    let is_output = directory.join(SUCCESS).is_file();
+    let is_claimed = || std::fs::read_dir(directory.join(TEMPORARY)).is_ok_and(|names| 0 < names.count());
     if is_output || !is_claimed() {
         return Ok(());
     }

@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn state_and_spill_directories_are_neither_listed_nor_opened_by_any_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let state = folder.path().join("state");
-        let spill = folder.path().join("gristmill-1/worker-1-7");
-        let text = folder.path().join("text");
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("state");
+        let spill = directory.path().join("gristmill-1/worker-1-7");
+        let text = directory.path().join("text");
         for directory in [&state.join("ended-jobs"), &spill] {
             fs::create_dir_all(directory).unwrap();
         }
@@ -134,8 +134,8 @@ mod tests {
         }
         fs::write(spill.join("run.spill"), "s").unwrap();
         fs::write(&text, "t").unwrap();
-        symlink(&state, folder.path().join("link")).unwrap();
-        symlink(state.join("join"), folder.path().join("file-link")).unwrap();
+        symlink(&state, directory.path().join("link")).unwrap();
+        symlink(state.join("join"), directory.path().join("file-link")).unwrap();
         assert!(open_regular(&text).is_ok() && list_local(&FilePath::from(text.as_path())).is_ok());
         for closed in [
             "state/join",
@@ -145,13 +145,13 @@ mod tests {
             "state/ended-jobs/../join",
             "gristmill-1/worker-1-7/run.spill",
         ] {
-            let path = folder.path().join(closed);
+            let path = directory.path().join(closed);
             let error = open_regular(&path).unwrap_err();
             assert!(error.to_string().contains("never input"), "{closed}: {error}");
             assert!(list_local(&FilePath::from(path.as_path())).is_err(), "{closed}");
         }
         for closed in ["state", "link", "state/ended-jobs", "state/jo*", "gristmill-1/worker-1-7"] {
-            let path = FilePath::from(folder.path().join(closed).as_path());
+            let path = FilePath::from(directory.path().join(closed).as_path());
             let error = crate::error_text::chain(&list_local(&path).unwrap_err());
             assert!(error.contains("never input"), "{closed}: {error}");
         }

@@ -121,26 +121,26 @@ impl Prefix<'_> {
         // Directories of an output, complete or not, are named outputs, which are read only if they are
         // named.
         let is_output = listed.iter().any(|object| [SUCCESS, CLAIM].contains(&&*name_of(object)));
-        let mut folders: BTreeMap<String, Vec<&Object>> = BTreeMap::new();
+        let mut directories: BTreeMap<String, Vec<&Object>> = BTreeMap::new();
         for object in listed {
             let name = name_of(object);
-            let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
             // Some programs create an object that ends with `/` for a directory.
-            if name.is_empty() || folder.split('/').any(is_hidden) {
+            if name.is_empty() || directory.split('/').any(is_hidden) {
                 continue;
             }
-            if self.below == Subdirectories::Refused && !folder.is_empty() {
+            if self.below == Subdirectories::Refused && !directory.is_empty() {
                 if is_output || is_hidden(name.rsplit('/').next().unwrap_or_default()) {
                     continue;
                 }
-                let folder = folder.split('/').next().unwrap_or_default();
-                return Err(InputError::subdirectory(&self.name(&format!("{prefix}{folder}"))));
+                let directory = directory.split('/').next().unwrap_or_default();
+                return Err(InputError::subdirectory(&self.name(&format!("{prefix}{directory}"))));
             }
-            folders.entry(format!("{prefix}{folder}")).or_default().push(object);
+            directories.entry(format!("{prefix}{directory}")).or_default().push(object);
         }
         let mut files = Vec::new();
-        for (folder, objects) in folders {
-            files.extend(self.files_of(folder.trim_end_matches('/'), &objects)?);
+        for (directory, objects) in directories {
+            files.extend(self.files_of(directory.trim_end_matches('/'), &objects)?);
         }
         files.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         Ok(files)
@@ -148,8 +148,8 @@ impl Prefix<'_> {
 
     /// Returns those of the objects in one directory that are input. Of an output these are the parts
     /// named in its `_SUCCESS`.
-    fn files_of(&self, folder: &str, objects: &[&Object]) -> Result<Vec<Object>, InputError> {
-        let url = self.url.with_key(folder);
+    fn files_of(&self, directory: &str, objects: &[&Object]) -> Result<Vec<Object>, InputError> {
+        let url = self.url.with_key(directory);
         let mut names: BTreeMap<&str, &Object> = BTreeMap::new();
         for &object in objects {
             let known = names.entry(object.key.rsplit('/').next().unwrap_or_default()).or_insert(object);
@@ -163,7 +163,7 @@ impl Prefix<'_> {
         } else if names.contains_key(CLAIM) {
             return Err(InputError::store(ObjectFailure::Unfinished.of("read", &url)));
         } else if names.keys().any(|name| AttemptObject::of(name).is_some()) {
-            self.parts_of_named(folder)?
+            self.parts_of_named(directory)?
         } else {
             None
         };

@@ -123,7 +123,7 @@ pub(super) fn expand(path: &FilePath, limit: usize) -> Result<Vec<FilePath>, Inp
         let mut next = Vec::new();
         for base in &found {
             match component {
-                Component::Normal(name) if name == "**" => folders_below(base, &mut next, limit)?,
+                Component::Normal(name) if name == "**" => directories_below(base, &mut next, limit)?,
                 Component::Normal(name) => match only_name(name.as_bytes()) {
                     Some(name) => {
                         next.extend(Some(base.join(OsStr::from_bytes(&name))).filter(|path| is_there(path)));
@@ -167,8 +167,8 @@ fn named(path: &Path) -> &Path {
 }
 
 /// Returns the names in a directory; none if it is not one.
-fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
-    let place = named(folder);
+fn names_in(directory: &Path) -> Result<Vec<Vec<u8>>, InputError> {
+    let place = named(directory);
     let failed = |source| InputError::from_io(&FilePath::from(place), source);
     let entries = match fs::read_dir(place) {
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
@@ -178,15 +178,15 @@ fn names_in(folder: &Path) -> Result<Vec<Vec<u8>>, InputError> {
 }
 
 /// Collects a directory and all directories below it. Links are not followed.
-fn folders_below(folder: &Path, found: &mut Vec<PathBuf>, limit: usize) -> Result<(), InputError> {
+fn directories_below(directory: &Path, found: &mut Vec<PathBuf>, limit: usize) -> Result<(), InputError> {
     let is_seen = |entry: &walkdir::DirEntry| entry.depth() == 0 || !is_hidden(entry.file_name().as_bytes());
-    for entry in WalkDir::new(named(folder)).into_iter().filter_entry(is_seen) {
+    for entry in WalkDir::new(named(directory)).into_iter().filter_entry(is_seen) {
         let entry = match entry {
             Ok(entry) if entry.depth() == 0 || entry.file_type().is_dir() => entry,
             Ok(_) => continue,
             // A dangling link has no directories below it.
             Err(error) if error.io_error().is_some_and(is_absent) => continue,
-            Err(error) => return Err(walk_failed(folder, error)),
+            Err(error) => return Err(walk_failed(directory, error)),
         };
         if entry.depth() == DEPTH_MAX {
             return Err(InputError::too_deep(&FilePath::from(entry.path()), DEPTH_MAX));
@@ -202,13 +202,13 @@ fn folders_below(folder: &Path, found: &mut Vec<PathBuf>, limit: usize) -> Resul
 }
 
 /// Converts an error of walking below this directory.
-pub(super) fn walk_failed(folder: &Path, error: walkdir::Error) -> InputError {
-    let path = FilePath::from(error.path().unwrap_or(folder));
+pub(super) fn walk_failed(directory: &Path, error: walkdir::Error) -> InputError {
+    let path = FilePath::from(error.path().unwrap_or(directory));
     let to = error.loop_ancestor().map(FilePath::from);
     match (to, error.into_io_error()) {
         (Some(to), _) => InputError::refused(format!(
             "input {path} leads back to {to}, in which it lies: reading it would never end; remove that link, or name the \
-             folders to read one by one"
+             directories to read one by one"
         )),
         (None, Some(source)) => InputError::from_io(&path, source),
         (None, None) => InputError::Missing { path },
@@ -269,18 +269,19 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_find_files_in_order_and_in_folders_below() {
-        let folder = tempfile::tempdir().unwrap();
+    fn wildcards_find_files_in_order_and_in_directories_below() {
+        let directory = tempfile::tempdir().unwrap();
         for name in ["b/x.txt", "a/x.txt", "a/deep/x.txt", "a/y.txt", "_no/x.txt", ".no/x.txt"] {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
         let found = |pattern: &str| {
-            let pattern = FilePath::from(folder.path().join(pattern).as_path());
+            let pattern = FilePath::from(directory.path().join(pattern).as_path());
             expand(&pattern, 100).map(|found| {
-                let names =
-                    found.iter().map(|path| path.to_path().strip_prefix(folder.path()).unwrap().to_owned());
+                let names = found
+                    .iter()
+                    .map(|path| path.to_path().strip_prefix(directory.path()).unwrap().to_owned());
                 names.map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
             })
         };
@@ -291,18 +292,18 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_find_files_below_many_folders_and_refuse_folders_that_lie_too_deep() {
-        let folder = tempfile::tempdir().unwrap();
-        let pattern = FilePath::from(folder.path().join("**/x.txt").as_path());
+    fn wildcards_find_files_below_many_directories_and_refuse_directories_that_lie_too_deep() {
+        let directory = tempfile::tempdir().unwrap();
+        let pattern = FilePath::from(directory.path().join("**/x.txt").as_path());
         // The first directory is the one before the wildcards.
-        let deep = |count: usize| folder.path().join("d/".repeat(count - 1));
+        let deep = |count: usize| directory.path().join("d/".repeat(count - 1));
         fs::create_dir_all(deep(DEPTH_MAX)).unwrap();
         fs::write(deep(DEPTH_MAX).join("x.txt"), "").unwrap();
-        std::os::unix::fs::symlink("..", folder.path().join("back")).unwrap();
+        std::os::unix::fs::symlink("..", directory.path().join("back")).unwrap();
         assert_eq!(expand(&pattern, 1000).unwrap().len(), 1, "links are not followed");
         fs::create_dir(deep(DEPTH_MAX + 1)).unwrap();
         let error = expand(&pattern, 1000).unwrap_err();
-        assert!(error.to_string().contains("lies 256 folders deep"), "{error}");
+        assert!(error.to_string().contains("lies 256 directories deep"), "{error}");
     }
 
     #[test]

@@ -41,14 +41,14 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Directory of the records of a worker's attempts.
 #[derive(Clone, Debug)]
 pub struct Narration {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Narration {
     /// Creates it with this directory, which must exist.
     #[must_use]
-    pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+    pub fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
     }
 
     /// True if this attempt is recorded.
@@ -60,7 +60,7 @@ impl Narration {
     pub(crate) fn write(&self, attempt: AttemptId, story: &impl Serialize) {
         let write = || {
             let text = serde_json::to_vec(story)?;
-            let path = self.folder.join(file_name(attempt));
+            let path = self.directory.join(file_name(attempt));
             whole_file::replace(&path, Promise::Plain, |file| file.write_all(&text))
         };
         if let Err(error) = write() {
@@ -73,7 +73,7 @@ impl Narration {
     /// # Errors
     /// A file that cannot be read, is too long, or has other contents.
     pub fn read<T: DeserializeOwned>(&self, attempt: AttemptId) -> io::Result<Option<T>> {
-        let file = match File::open(self.folder.join(file_name(attempt))) {
+        let file = match File::open(self.directory.join(file_name(attempt))) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_again_by_its_attempt_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let narration = Narration::new(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let narration = Narration::new(directory.path());
         let attempt = TaskId::map(JobId(1), 3).attempt(1);
         narration.write(attempt, &vec![1, 2]);
         assert_eq!(narration.read::<Vec<u32>>(attempt).unwrap(), Some(vec![1, 2]));

@@ -14,7 +14,7 @@ use crate::attempt::{
     counting_methods, refuse_record,
 };
 use crate::commit::{NAMED_OUTPUTS_MAX, is_output_name};
-use crate::folder::PlainName;
+use crate::directory::PlainName;
 use crate::input::Record;
 use crate::protocol::NamedPart;
 use layout::is_no_row;
@@ -161,7 +161,7 @@ impl Output {
     pub fn named(&mut self, name: &str) -> TaskResult<&mut Output> {
         let wrong = |why: &str| TaskError::config(format!("no output can be called {name:?}: {why}"));
         let name: PlainName =
-            name.parse().map_err(|error: crate::folder::NotPlain| wrong(&error.to_string()))?;
+            name.parse().map_err(|error: crate::directory::NotPlain| wrong(&error.to_string()))?;
         if !self.named.contains_key(&name) {
             if !is_output_name(&name) {
                 return Err(wrong("a name begins with a letter or a digit, and not with part- or arriving-"));
@@ -511,8 +511,8 @@ mod tests {
     #[test]
     fn compressed_output_of_nothing_is_a_file_of_its_format() {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join(format!("part{}", compression.suffix()));
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(format!("part{}", compression.suffix()));
             let out = Output::formatted(
                 &path,
                 Box::new(File::create(&path).unwrap()),

@@ -1,6 +1,6 @@
 //! Description of a job that the master sends to its workers.
 
-use crate::folder::PlainName;
+use crate::directory::PlainName;
 use crate::http::{Endpoint, Secret};
 use crate::input::{FilePath, Split};
 use crate::part_format::PartFormat;

@@ -1,6 +1,6 @@
 //! Reports of a worker about itself and its attempts.
 
-use crate::folder::PlainName;
+use crate::directory::PlainName;
 use crate::input::FileBadRecords;
 use gristmill_scheduler::event::FetchRate;
 use gristmill_scheduler::ids::AttemptId;

@@ -4,7 +4,7 @@
 //! the others are opened for each read.
 
 use crate::descriptors::{KeptOpen, open_patiently};
-use crate::folder::Folder;
+use crate::directory::Directory;
 use rustix::fs::statvfs;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ impl SpillDirs {
     /// If there are none.
     #[must_use]
     pub(crate) fn with_reserve(paths: Vec<PathBuf>, reserve_bytes: u64) -> Self {
-        assert!(!paths.is_empty(), "a worker needs at least one folder for spill files");
+        assert!(!paths.is_empty(), "a worker needs at least one directory for spill files");
         Self(Arc::new(Dirs { paths, created: AtomicUsize::new(0), reserve_bytes }))
     }
 
@@ -54,7 +54,7 @@ impl SpillDirs {
     pub fn first(&self) -> &Path {
         let first = &self.0.paths[0];
         if let Err(error) = ensure(first) {
-            tracing::warn!(folder = %first.display(), %error, "the folder for spill files cannot be used");
+            tracing::warn!(directory = %first.display(), %error, "the directory for spill files cannot be used");
         }
         first
     }
@@ -93,9 +93,9 @@ impl SpillDirs {
         created
     }
 
-    fn create_in(&self, folder: &Path, name: &str) -> io::Result<SpillWriter> {
-        check_reserve(folder, self.0.reserve_bytes)?;
-        let path = folder.join(name);
+    fn create_in(&self, directory: &Path, name: &str) -> io::Result<SpillWriter> {
+        check_reserve(directory, self.0.reserve_bytes)?;
+        let path = directory.join(name);
         // `create_new` is O_CREAT with O_EXCL: it follows no link and opens no existing file.
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
@@ -116,35 +116,35 @@ fn free_bytes(path: &Path) -> io::Result<u64> {
 ///
 /// # Errors
 /// One that cannot be created, or whose place belongs to another user, who could control its contents.
-fn ensure(folder: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+fn ensure(directory: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir()) {
         return Ok(());
     }
     let missing: Vec<&Path> =
-        folder.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
+        directory.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
     if let Some(around) = missing.last().and_then(|path| path.parent()) {
-        Folder::open(around)?.refuse_foreign(true)?;
+        Directory::open(around)?.refuse_foreign(true)?;
     }
     for path in missing.iter().rev() {
         match fs::DirBuilder::new().mode(0o700).create(path) {
             // Another thread created it first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Folder::open(path)?.refuse_foreign(false)?;
+                Directory::open(path)?.refuse_foreign(false)?;
             }
             made => made?,
         }
     }
     tracing::warn!(
-        folder = %folder.display(),
-        "the folder for spill files was removed, as cleaners of temporary files do, and is made again; maps whose outputs \
+        directory = %directory.display(),
+        "the directory for spill files was removed, as cleaners of temporary files do, and is made again; maps whose outputs \
          were in it run again"
     );
     Ok(())
 }
 
 /// Fails if no more than the reserve is free.
-fn check_reserve(folder: &Path, reserve_bytes: u64) -> io::Result<()> {
-    let free = free_bytes(folder)?;
+fn check_reserve(directory: &Path, reserve_bytes: u64) -> io::Result<()> {
+    let free = free_bytes(directory)?;
     if 0 < reserve_bytes && free <= reserve_bytes {
         let message = format!("{free} bytes are free, and {reserve_bytes} are to stay free (--disk-reserve)");
         return Err(io::Error::new(io::ErrorKind::StorageFull, message));
@@ -271,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn folder_that_a_cleaner_has_removed_is_made_again_and_is_not_a_full_disk() {
+    fn directory_that_a_cleaner_has_removed_is_made_again_and_is_not_a_full_disk() {
         let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("private/worker-1");
-        let dirs = SpillDirs::with_reserve(vec![folder.clone()], 1);
+        let directory = place.path().join("private/worker-1");
+        let dirs = SpillDirs::with_reserve(vec![directory.clone()], 1);
         for _ in 0..2 {
             assert!(0 < dirs.free_bytes().unwrap().0);
             drop(dirs.create("run").unwrap());
-            for made in [&folder, folder.parent().unwrap()] {
+            for made in [&directory, directory.parent().unwrap()] {
                 assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700);
             }
             fs::remove_dir_all(place.path().join("private")).unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn spill_files_are_spread_over_folders_and_never_replace_anything() {
+    fn spill_files_are_spread_over_directories_and_never_replace_anything() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let dirs = SpillDirs::new(vec![a.path().to_owned(), b.path().to_owned()]);
         let files: Vec<_> = (0..4).map(|_| dirs.create("run").unwrap()).collect();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn spill_files_go_where_they_can_if_a_folder_is_broken() {
+    fn spill_files_go_where_they_can_if_a_directory_is_broken() {
         let works = tempfile::tempdir().unwrap();
         let dirs = SpillDirs::new(vec![PathBuf::from("/dev/null/spill"), works.path().to_owned()]);
         let files: Vec<_> = (0..3).map(|_| dirs.create("run").unwrap()).collect();

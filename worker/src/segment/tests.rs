@@ -244,8 +244,8 @@ fn block_that_unpacks_to_more_than_is_ever_packed_is_damaged_wherever_it_lies() 
         let block = [stored, raw, checksum].map(u32::to_le_bytes).concat();
         [&header.to_bytes()[..], &block, &payload].concat()
     };
-    let folder = tempfile::tempdir().unwrap();
-    let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+    let directory = tempfile::tempdir().unwrap();
+    let spill = SpillDirs::new(vec![directory.path().to_owned()]);
     for (raw, may_be) in [(COMPRESS_BYTES_MAX, true), (COMPRESS_BYTES_MAX + 1, false), (64 << 20, false)] {
         let bytes = lie(raw);
         let mut file = spill.create("lie").unwrap();

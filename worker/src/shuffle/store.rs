@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn an_own_output_that_cannot_be_read_is_given_up_and_the_others_are_kept() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let store = Store::default();
         store.open_job(JOB, Secret::generate().unwrap(), 3);
         store.home(JOB, 1);
@@ -505,7 +505,7 @@ mod tests {
         let path = |map: u32| store.output(JOB, map, 0).unwrap().path().unwrap().to_owned();
         for map in 0..3 {
             let output = SegmentsWriter::on_disk(WriteSetting {
-                spill: SpillDirs::new(vec![folder.path().to_owned()]),
+                spill: SpillDirs::new(vec![directory.path().to_owned()]),
                 ..setting(map, 0)
             });
             let mut writer = output.unwrap();

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Files that a job finds by their names, as if they were in the directory where it is submitted. Other names refer to
 /// files of this machine.
 pub struct TrialFiles {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl TrialFiles {
@@ -22,7 +22,7 @@ impl TrialFiles {
     /// # Errors
     /// A directory that cannot be created.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { folder: tempfile::tempdir()? })
+        Ok(Self { directory: tempfile::tempdir()? })
     }
 
     /// Adds a file; directories in its name are created.
@@ -31,24 +31,24 @@ impl TrialFiles {
     /// A file that cannot be written.
     pub fn add(&self, name: &str, contents: &[u8]) -> io::Result<()> {
         let place = self.place(Path::new(name));
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(directory) = place.parent() {
+            fs::create_dir_all(directory)?;
         }
         fs::write(place, contents)
     }
 
     fn place(&self, name: &Path) -> PathBuf {
-        self.folder.path().join("files").join(name.strip_prefix("/").unwrap_or(name))
+        self.directory.path().join("files").join(name.strip_prefix("/").unwrap_or(name))
     }
 
     /// Returns a directory without files of the job.
-    pub(super) fn spill_folder(&self) -> PathBuf {
-        self.folder.path().to_owned()
+    pub(super) fn spill_directory(&self) -> PathBuf {
+        self.directory.path().to_owned()
     }
 
     /// Returns the job's name of a file that was listed here.
     pub(super) fn name_of(&self, path: &FilePath) -> Option<FilePath> {
-        let name = path.to_path().strip_prefix(self.folder.path().join("files")).ok()?;
+        let name = path.to_path().strip_prefix(self.directory.path().join("files")).ok()?;
         Some(FilePath::from(name))
     }
 }

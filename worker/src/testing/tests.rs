@@ -179,7 +179,7 @@ fn a_trial_gives_the_same_lines_and_counters_for_any_number_of_parts_and_splits(
 }
 
 #[test]
-fn a_trial_takes_a_folder_for_its_files_and_names_them_as_the_job_does() {
+fn a_trial_takes_a_directory_for_its_files_and_names_them_as_the_job_does() {
     let name = |line: Record<'_>, out: &mut Output| {
         out.pair(&line.source().path, &*line);
         Ok(())

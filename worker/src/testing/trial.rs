@@ -218,7 +218,7 @@ impl Tasks {
             splits.extend(std::iter::repeat_n(bare, made.bare_tasks as usize));
         }
         splits.sort_by_key(|split| split.input);
-        let spill = SpillDirs::new(vec![files.spill_folder()]);
+        let spill = SpillDirs::new(vec![files.spill_directory()]);
         let settings = TaskSettings::new(JOB, parts, spill);
         let side = Arc::new(SideInputs::new(side, Arc::new(LocalFiles), settings.limits));
         let (budget, written) = (Budget::new(OUTPUT_BYTES_MAX), Written::default());

@@ -1,7 +1,7 @@
 //! One cell of the matrix: a fresh cluster, a job held at the phase, the fault, and the ten invariants.
 //!
-//! The default suite runs the first phase of each row. `GRISTMILL_MATRIX=FOLDER` runs all phases, or those in
-//! `GRISTMILL_PHASE` if that is set. Each cell then writes a line of JSON to FOLDER, and
+//! The default suite runs the first phase of each row. `GRISTMILL_MATRIX=DIRECTORY` runs all phases, or those in
+//! `GRISTMILL_PHASE` if that is set. Each cell then writes a line of JSON to DIRECTORY, and
 //! `tests/faults/matrix` builds a page of them.
 
 use super::cluster::Cluster;
@@ -53,8 +53,8 @@ pub fn run(rows: &[Row], test: &str) {
     for phase in row.phases[..count].iter().filter(due) {
         let outcome = catch_unwind(AssertUnwindSafe(|| cell(row, *phase)));
         let outcome = outcome.unwrap_or_else(|panic| Outcome::Red(words_of(panic.as_ref())));
-        if let Some(folder) = &matrix {
-            note(folder, row, *phase, &outcome);
+        if let Some(directory) = &matrix {
+            note(directory, row, *phase, &outcome);
         }
         match outcome {
             Outcome::Green { .. } => {}
@@ -66,7 +66,7 @@ pub fn run(rows: &[Row], test: &str) {
 }
 
 /// Appends a line for `tests/faults/matrix`.
-fn note(folder: &Path, row: &Row, phase: Phase, outcome: &Outcome) {
+fn note(directory: &Path, row: &Row, phase: Phase, outcome: &Outcome) {
     let (word, fired, seconds, why) = match outcome {
         Outcome::Green { fired, took } => ("green", *fired, took.as_secs_f64(), ""),
         Outcome::Skipped(why) => ("skipped", 0, 0.0, *why),
@@ -77,7 +77,7 @@ fn note(folder: &Path, row: &Row, phase: Phase, outcome: &Outcome) {
     let line = json!({
         "test": row.test, "phase": phase.name(), "result": word, "fired": fired, "seconds": seconds, "why": why,
     });
-    let path = folder.join("cells.jsonl");
+    let path = directory.join("cells.jsonl");
     let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }

@@ -160,10 +160,10 @@ pub fn jump<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
 }
 
 /// Returns all spill files below a directory.
-fn spill_files(folder: &Path) -> Vec<PathBuf> {
+fn spill_files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     // A directory may be removed meanwhile.
-    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+    for path in fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             found.extend(spill_files(&path));
         } else if path.extension().is_some_and(|extension| extension == "spill") {
@@ -175,9 +175,9 @@ fn spill_files(folder: &Path) -> Vec<PathBuf> {
 
 /// Flips one bit in the middle of each spill file below a directory that still exists. Returns the number of
 /// files changed.
-pub fn flip_bits(folder: &Path) -> u64 {
+pub fn flip_bits(directory: &Path) -> u64 {
     let mut flipped = 0;
-    for path in spill_files(folder) {
+    for path in spill_files(directory) {
         let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
         let (middle, mut byte) = (file.metadata().unwrap().len() / 2, [0]);
         if file.read_at(&mut byte, middle).unwrap() == 1 {

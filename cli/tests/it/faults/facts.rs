@@ -97,7 +97,7 @@ pub fn left(sandbox: &Sandbox) -> Vec<String> {
 
 /// Returns what all processes of a sandbox have written to stderr.
 pub fn logs(sandbox: &Sandbox) -> String {
-    let folder = sandbox.path("log");
-    let names = oracle::names(&folder).into_iter().filter(|name| name.ends_with(".stderr"));
-    names.map(|name| String::from_utf8_lossy(&fs::read(folder.join(name)).unwrap()).into_owned()).collect()
+    let directory = sandbox.path("log");
+    let names = oracle::names(&directory).into_iter().filter(|name| name.ends_with(".stderr"));
+    names.map(|name| String::from_utf8_lossy(&fs::read(directory.join(name)).unwrap()).into_owned()).collect()
 }

@@ -41,7 +41,7 @@ fn with_little_memory(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
 /// Fills the memory of the victim's group with a file on a memory disk, until the kernel kills the process
 /// that has offered itself. Memory that another process of the group has written there counts for the group.
 fn use_up_memory<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
-    let (victim, folder) = (scene.victim(), scene.cluster.sandbox.text("balloon"));
+    let (victim, directory) = (scene.victim(), scene.cluster.sandbox.text("balloon"));
     let group = &scene.cluster.fleet.groups[victim];
     let pid = scene.cluster.pid(victim);
     let (before, lived) = (group.kills(), process::is_alive(pid));
@@ -53,8 +53,8 @@ fn use_up_memory<'s>(scene: &'s Scene<'s>) -> Effect<'s> {
     group.put_out(supervisor);
     // The mount is private, so that it ends with its process.
     let script = format!(
-        "{}\nmount -t tmpfs none '{folder}'\nwhile [ $(sed -n 's/^oom_kill //p' '{}') = {before} ]; do \
-         head -c 1048576 /dev/zero >> '{folder}/file'; done",
+        "{}\nmount -t tmpfs none '{directory}'\nwhile [ $(sed -n 's/^oom_kill //p' '{}') = {before} ]; do \
+         head -c 1048576 /dev/zero >> '{directory}/file'; done",
         group.enter(),
         group.counter().display()
     );

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MATRIX: &str = "matrix";
 
 /// Directories that contain the named tests.
-const FOLDERS: [&str; 5] = ["cli/tests", "worker/src", "worker/tests", "runtime/src", "scheduler/src"];
+const DIRECTORIES: [&str; 5] = ["cli/tests", "worker/src", "worker/tests", "runtime/src", "scheduler/src"];
 
 /// Number of lines of each letter of the menu.
 const LINES: [(char, usize); 7] = [('F', 18), ('N', 17), ('D', 13), ('T', 8), ('O', 5), ('I', 12), ('U', 16)];
@@ -71,8 +71,8 @@ fn menu() -> String {
 }
 
 /// Adds the names of all tests in Rust files below a directory.
-fn add_tests(folder: &Path, tests: &mut BTreeSet<String>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+fn add_tests(directory: &Path, tests: &mut BTreeSet<String>) {
+    for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
             add_tests(&path, tests);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -96,7 +96,7 @@ fn menu_has_every_line_once() {
 #[test]
 fn menu_names_tests_that_there_are() {
     let mut tests = BTreeSet::new();
-    FOLDERS.iter().for_each(|folder| add_tests(&root().join(folder), &mut tests));
+    DIRECTORIES.iter().for_each(|directory| add_tests(&root().join(directory), &mut tests));
     let menu = menu();
     let named = items(&menu)
         .into_iter()
@@ -126,9 +126,9 @@ fn rows_of_the_matrix_have_each_phase_once_or_say_why_not() {
         assert_eq!(names.len(), row.phases.len(), "{} has a phase twice", row.test);
         assert_eq!(names.len() == PHASES.len(), row.otherwise.is_empty(), "{}", row.test);
     }
-    if let Some(folder) = std::env::var_os("GRISTMILL_MATRIX").map(PathBuf::from) {
+    if let Some(directory) = std::env::var_os("GRISTMILL_MATRIX").map(PathBuf::from) {
         fs::write(
-            folder.join("rows.jsonl"),
+            directory.join("rows.jsonl"),
             FILES.iter().flat_map(|(file, rows)| rows.iter().map(|row| line(file, row))).collect::<String>(),
         )
         .unwrap();

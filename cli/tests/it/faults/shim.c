@@ -20,8 +20,8 @@
 #define PATH_BYTES 512
 
 static int token_path(char *path, const char *name) {
-    const char *folder = getenv("GRISTMILL_FAULTS");
-    return folder && snprintf(path, PATH_BYTES, "%s/%s", folder, name) < PATH_BYTES;
+    const char *directory = getenv("GRISTMILL_FAULTS");
+    return directory && snprintf(path, PATH_BYTES, "%s/%s", directory, name) < PATH_BYTES;
 }
 
 /* Reads "NUMBER PART" by system calls that are not shimmed. */

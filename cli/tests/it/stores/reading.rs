@@ -125,8 +125,8 @@ fn keys_are_what_they_are_whatever_characters_they_have() {
             .enumerate()
     {
         let input = server.put(&format!("in/{number}/{name}"), format!("{number}\n"));
-        let folder = url(&format!("in/{number}"));
-        for named in [input, folder] {
+        let directory = url(&format!("in/{number}"));
+        for named in [input, directory] {
             let found = run(&sandbox, &server, ["run", "wordcount", &named, "--reduces", "1", "--quiet"]);
             assert_eq!(found.expect_code(0).stdout_text(), format!("{number}\t1\n"), "{named}");
         }

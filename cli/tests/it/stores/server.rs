@@ -188,8 +188,8 @@ impl StoreServer {
     /// The keys of all objects below a prefix, without it.
     pub fn keys(&self, prefix: &str) -> Vec<String> {
         let (mut found, mut open) = (Vec::new(), vec![self.path(prefix)]);
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(folder).into_iter().flatten() {
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     open.push(path);

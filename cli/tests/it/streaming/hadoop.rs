@@ -7,11 +7,11 @@ use std::os::unix::fs::symlink;
 
 /// Installs the program under Hadoop's names, once. Returns the jar of Hadoop Streaming.
 pub fn install(sandbox: &Sandbox) -> String {
-    let folder = sandbox.path("home/bin");
-    if !folder.exists() {
-        fs::create_dir_all(&folder).unwrap();
+    let directory = sandbox.path("home/bin");
+    if !directory.exists() {
+        fs::create_dir_all(&directory).unwrap();
         for name in ["hadoop", "hdfs", "yarn", "mapred"] {
-            symlink(PROGRAM, folder.join(name)).unwrap();
+            symlink(PROGRAM, directory.join(name)).unwrap();
         }
         sandbox.write("home/streaming.jar", "");
     }

@@ -7,8 +7,8 @@ use std::fs;
 
 /// Returns the first recorded job, as `STAMP_0001`.
 fn number(sandbox: &Sandbox) -> Option<String> {
-    let folder = sandbox.path("hdfs/tmp/hadoop-yarn/staging/me/.staging");
-    let mut entries = fs::read_dir(folder).ok()?.flatten();
+    let directory = sandbox.path("hdfs/tmp/hadoop-yarn/staging/me/.staging");
+    let mut entries = fs::read_dir(directory).ok()?.flatten();
     let entry = entries.find(|entry| entry.path().join("process").exists())?;
     entry.file_name().to_string_lossy().strip_prefix("job_").map(str::to_owned)
 }

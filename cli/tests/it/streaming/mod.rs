@@ -369,7 +369,7 @@ fn commands_are_told_of_their_task_and_of_nothing_that_the_worker_keeps() {
 }
 
 #[test]
-fn commands_work_in_a_fresh_folder_with_what_was_shipped() {
+fn commands_work_in_a_fresh_directory_with_what_was_shipped() {
     let sandbox = Sandbox::new();
     sandbox.write("in", "x\n");
     // A script that is not executable in its directory.

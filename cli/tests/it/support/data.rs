@@ -65,10 +65,10 @@ fn to_letters(mut number: usize) -> String {
 }
 
 /// Returns a directory of real data. If it does not exist, reports that `what` is skipped.
-pub fn shared(folder: &str, what: &str) -> Option<PathBuf> {
+pub fn shared(directory: &str, what: &str) -> Option<PathBuf> {
     let root = std::env::var_os("GRISTMILL_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let path = root.join("data").join(folder);
+    let path = root.join("data").join(directory);
     match path.canonicalize() {
         Ok(path) => Some(path),
         Err(error) => {
@@ -82,7 +82,7 @@ pub fn shared(folder: &str, what: &str) -> Option<PathBuf> {
 /// skipped.
 pub fn tool(name: &str, what: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    let found = std::env::split_paths(&path).any(|directory| directory.join(name).is_file());
     if !found {
         say_skipped(what, &format!("needs the program {name}; scripts/test.sh installs it"));
     }
@@ -90,9 +90,9 @@ pub fn tool(name: &str, what: &str) -> bool {
 }
 
 /// Returns the files of a directory in the byte order of their names.
-pub fn files_of(folder: &Path) -> Vec<PathBuf> {
+pub fn files_of(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }

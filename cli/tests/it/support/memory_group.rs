@@ -19,9 +19,9 @@ impl MemoryGroup {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let own = groups.lines().find_map(|line| line.split_once(":memory:"));
         let own = own.map(|(_, path)| Path::new("/sys/fs/cgroup/memory").join(path.trim_start_matches('/')));
-        let folder = own?.join(format!("gristmill-{name}-{}", std::process::id()));
-        fs::create_dir(&folder).ok()?;
-        let group = Self(folder);
+        let directory = own?.join(format!("gristmill-{name}-{}", std::process::id()));
+        fs::create_dir(&directory).ok()?;
+        let group = Self(directory);
         group.limit(bytes).then_some(group)
     }
 

@@ -247,8 +247,8 @@ impl Invocation {
     }
 
     /// Starts it in a directory other than the sandbox.
-    pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
-        self.command.current_dir(folder);
+    pub fn within(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command.current_dir(directory);
         self
     }
 

@@ -168,12 +168,13 @@ impl Modules {
             let Some(text_here) = text(&path) else { continue };
             let words = words(&text_here);
             let words = without_tests(&words);
-            let is_folder = module.is_empty() || path.ends_with("mod.rs");
-            let folder = if is_folder { path.parent().unwrap().to_owned() } else { path.with_extension("") };
+            let is_directory = module.is_empty() || path.ends_with("mod.rs");
+            let directory =
+                if is_directory { path.parent().unwrap().to_owned() } else { path.with_extension("") };
             for three in words.windows(3).filter(|three| three[0] == "mod" && three[2] == ";") {
                 let below = [&module[..], &[three[1].to_owned()]].concat();
-                open.push((below.clone(), folder.join(format!("{}.rs", three[1]))));
-                open.push((below, folder.join(three[1]).join("mod.rs")));
+                open.push((below.clone(), directory.join(format!("{}.rs", three[1]))));
+                open.push((below, directory.join(three[1]).join("mod.rs")));
             }
             files.push((module, path, words.into_iter().map(str::to_owned).collect()));
         }
@@ -263,12 +264,12 @@ fn modules_of_a_crate_import_each_other_in_no_circle() {
     let members = members.split(']').next().unwrap_or_default().split(',');
     let members: Vec<&str> = members.map(|member| member.trim().trim_matches('"')).collect();
     let mut looked_at = 0;
-    for folder in &members {
+    for directory in &members {
         let mut found = Vec::new();
         let mut places = String::new();
         for start in ["src/lib.rs", "src/main.rs"] {
             let text = |path: &Path| std::fs::read_to_string(path).ok();
-            let modules = Modules::below(&root().join(folder).join(start), &text);
+            let modules = Modules::below(&root().join(directory).join(start), &text);
             looked_at += modules.files.len();
             let imports = modules.imports();
             for circle in circles(&imports) {
@@ -280,7 +281,10 @@ fn modules_of_a_crate_import_each_other_in_no_circle() {
                 found.push(circle);
             }
         }
-        assert!(found.is_empty(), "modules of {folder} import each other in a circle, {found:?}:\n{places}");
+        assert!(
+            found.is_empty(),
+            "modules of {directory} import each other in a circle, {found:?}:\n{places}"
+        );
     }
     assert!(400 < looked_at, "only {looked_at} files were found");
 }

@@ -17,9 +17,9 @@ fn read(path: &Path) -> String {
 }
 
 /// All Rust files below a directory of the repository.
-fn sources(folder: &str) -> Vec<PathBuf> {
+fn sources(top: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut open = vec![root().join(folder)];
+    let mut open = vec![root().join(top)];
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
@@ -30,13 +30,13 @@ fn sources(folder: &str) -> Vec<PathBuf> {
             }
         }
     }
-    assert!(!found.is_empty(), "no sources below {folder}");
+    assert!(!found.is_empty(), "no sources below {top}");
     found
 }
 
 /// Names of workspace packages among the dependencies of a directory's manifest.
-fn ours(folder: &str) -> Vec<String> {
-    let manifest = read(&root().join(folder).join("Cargo.toml"));
+fn ours(directory: &str) -> Vec<String> {
+    let manifest = read(&root().join(directory).join("Cargo.toml"));
     let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
     let dependencies = dependencies.split("\n[").next().unwrap_or_default();
     let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
@@ -102,15 +102,18 @@ fn bincode_is_named_in_one_file_and_pinned() {
     let named: Vec<PathBuf> = others.filter(|path| read(path).contains("bincode")).collect();
     assert!(named.is_empty(), "{named:?}");
     assert!(read(&root().join("worker/src/codec/mod.rs")).contains("bincode::"));
-    for folder in ["runtime", "lab", "cli", "scheduler", "examples", "benches"] {
-        assert!(!read(&root().join(folder).join("Cargo.toml")).contains("bincode"), "{folder} depends on it");
+    for directory in ["runtime", "lab", "cli", "scheduler", "examples", "benches"] {
+        assert!(
+            !read(&root().join(directory).join("Cargo.toml")).contains("bincode"),
+            "{directory} depends on it"
+        );
     }
     // It has no maintainer: any release under its name is reviewed before it is used.
     assert!(read(&root().join("Cargo.toml")).contains("\nbincode = { version = \"=2.0.1\""));
 }
 
 #[test]
-fn connections_are_built_in_one_folder() {
+fn connections_are_built_in_one_directory() {
     for path in
         ["worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src"].into_iter().flat_map(sources)
     {
@@ -287,9 +290,9 @@ fn architecture_names_only_what_exists() {
         .collect();
     let mut looked_up = 0;
     for quoted in text.split('`').skip(1).step_by(2) {
-        let folders =
+        let directories =
             ["scheduler/", "worker/", "runtime/", "lab/", "cli/", "examples/", "scripts/", "tests/"];
-        if folders.iter().any(|folder| quoted.starts_with(folder)) {
+        if directories.iter().any(|directory| quoted.starts_with(directory)) {
             assert!(root().join(quoted).exists(), "ARCHITECTURE.md names {quoted}, which does not exist");
             looked_up += 1;
         }
@@ -313,8 +316,8 @@ fn architecture_names_only_what_exists() {
 
 /// The file of a module of the scheduler or of worked cases, with the tests below it.
 fn module_text(module: &str) -> Option<String> {
-    let places =
-        ["scheduler/src", "lab/papers/src"].map(|folder| root().join(folder).join(module.replace("::", "/")));
+    let places = ["scheduler/src", "lab/papers/src"]
+        .map(|directory| root().join(directory).join(module.replace("::", "/")));
     let files = places
         .iter()
         .flat_map(|place| [place.with_extension("rs"), place.join("mod.rs"), place.join("tests.rs")]);

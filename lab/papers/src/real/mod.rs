@@ -16,7 +16,7 @@ mod stragglers;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use runs::RunsFolder;
+pub use runs::RunsDirectory;
 
 use crate::{Paper, Scale};
 use gristmill_lab::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};
@@ -38,7 +38,7 @@ pub struct RealContext<'a> {
     /// Receives a short description of the current run.
     pub progress: &'a (dyn Fn(&str) + Sync),
     /// Directory of runs and inputs. Runs that are complete there are not run again.
-    pub folder: &'a Path,
+    pub directory: &'a Path,
     /// Runs the workloads.
     pub carry_out: &'a CarryOut<'a>,
 }
@@ -115,7 +115,7 @@ impl RealContext<'_> {
             against: None,
             repetitions,
             site: Site::Embedded(cluster.clone()),
-            folder: self.folder.join(name),
+            directory: self.directory.join(name),
             resume: true,
             warm_up: true,
             calibrate: false,
@@ -135,9 +135,9 @@ impl RealContext<'_> {
             (self.progress)(&format!("{name}: {words}"));
         };
         let comparison = (self.carry_out)(workload, &options, &mut told).map_err(|error| {
-            let folder = options.folder.display();
+            let directory = options.directory.display();
             anyhow::Error::new(error).context(format!(
-                "the experiment `{name}` failed; its runs are in {folder}, and start again without that directory"
+                "the experiment `{name}` failed; its runs are in {directory}, and start again without that directory"
             ))
         })?;
         if comparison.interrupted {

@@ -1,7 +1,7 @@
 //! Directory that stores the runs of experiments until their page is written, so that an interrupted
 //! command resumes where it stopped.
 //!
-//! Not here: its content (`compare::Store`, one for each experiment), and the page (`crate::Folder`).
+//! Not here: its content (`compare::Store`, one for each experiment), and the page (`crate::Directory`).
 
 use crate::WriteError;
 use gristmill_lab::IoError;
@@ -13,13 +13,13 @@ const LOCK_FILE: &str = "lock";
 
 /// Directory of runs, held by one process at a time.
 #[derive(Debug)]
-pub struct RunsFolder {
+pub struct RunsDirectory {
     path: PathBuf,
     /// Open for its lock, which the system releases with the process.
     _lock: File,
 }
 
-impl RunsFolder {
+impl RunsDirectory {
     /// Returns the directory that belongs to a page at this path, next to the page.
     #[must_use]
     pub fn beside(page: &Path) -> PathBuf {
@@ -65,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folder_keeps_what_is_in_it_for_the_next_call_until_it_is_removed() {
+    fn directory_keeps_what_is_in_it_for_the_next_call_until_it_is_removed() {
         let root = tempfile::tempdir().unwrap();
-        let path = RunsFolder::beside(&root.path().join("page"));
+        let path = RunsDirectory::beside(&root.path().join("page"));
         assert!(path.ends_with("page-runs"));
-        let first = RunsFolder::hold(&path).unwrap();
+        let first = RunsDirectory::hold(&path).unwrap();
         fs::write(first.path().join("finished"), "run").unwrap();
         drop(first);
-        let second = RunsFolder::hold(&path).unwrap();
+        let second = RunsDirectory::hold(&path).unwrap();
         assert_eq!(fs::read_to_string(second.path().join("finished")).unwrap(), "run");
         second.remove().unwrap();
         assert!(!path.exists());
@@ -82,10 +82,10 @@ mod tests {
     fn second_holder_is_refused_while_the_first_runs() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("runs");
-        let first = RunsFolder::hold(&path).unwrap();
-        let error = RunsFolder::hold(&path).unwrap_err();
+        let first = RunsDirectory::hold(&path).unwrap();
+        let error = RunsDirectory::hold(&path).unwrap_err();
         assert!(matches!(error, WriteError::Held { .. }), "{error}");
         drop(first);
-        assert!(RunsFolder::hold(&path).is_ok());
+        assert!(RunsDirectory::hold(&path).is_ok());
     }
 }

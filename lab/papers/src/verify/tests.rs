@@ -19,10 +19,10 @@ pub(super) fn passes(kind: &str, input: &Value, expect: &Value) {
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test that compares nothing prints so")]
 fn kept_cases_of_all_papers_pass() {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases"));
+    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases"));
     for paper in ["asrpt", "overlap", "pairs", "deadlines", "stragglers"] {
-        let Ok(text) = std::fs::read_to_string(folder.join(paper).with_extension("json")) else {
-            println!("no cases of {paper} in {}: nothing compared", folder.display());
+        let Ok(text) = std::fs::read_to_string(directory.join(paper).with_extension("json")) else {
+            println!("no cases of {paper} in {}: nothing compared", directory.display());
             continue;
         };
         let reports = check_file(&text).unwrap();

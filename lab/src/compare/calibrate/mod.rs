@@ -61,8 +61,8 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
         knowledge: runner.knowledge.clone(),
         ..*runner
     };
-    let read = |_, folder: &Path| {
-        Measured::read(&folder.join(JOURNAL)).map_err(|source| CompareError::Calibration { source })
+    let read = |_, directory: &Path| {
+        Measured::read(&directory.join(JOURNAL)).map_err(|source| CompareError::Calibration { source })
     };
     let Some(measured) = calibrates.run_apart(store, "calibration", &jobs, &pauses(), read)? else {
         return Ok(None);

@@ -93,9 +93,9 @@ pub fn read(path: &Path) -> Result<WorkloadFile, FileError> {
     let file = path.display().to_string();
     let text =
         std::fs::read_to_string(path).map_err(|source| FileError::Read { file: file.clone(), source })?;
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let directory = path.parent().unwrap_or(Path::new(""));
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    parse(&file, &stem, &text, folder)
+    parse(&file, &stem, &text, directory)
 }
 
 /// Text of a file, for positions in it.
@@ -122,7 +122,7 @@ impl Source<'_> {
 ///
 /// # Errors
 /// The first mistake in the text.
-pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<WorkloadFile, FileError> {
+pub fn parse(file: &str, stem: &str, text: &str, directory: &Path) -> Result<WorkloadFile, FileError> {
     let source = Source { file, text };
     let refused = |error: toml::de::Error| {
         source.refuse(error.span().map_or(0, |span| span.start), error.message().replace('\n', ", "))
@@ -140,11 +140,11 @@ pub fn parse(file: &str, stem: &str, text: &str, folder: &Path) -> Result<Worklo
     for table in &top.job {
         let refuse = |reason| source.refuse(table.span().start, reason);
         let job = table.get_ref();
-        let kind = kind(job, folder);
+        let kind = kind(job, directory);
         refuse_missing_data(&kind, &workload.data).map_err(refuse)?;
         if let Some(list) = &job.inputs {
             let files = list.get_ref().iter().filter(|input| !input.starts_with(DATA_MARK));
-            inputs.extend(files.map(|input| (path_in(folder, input), source.place(list.span().start))));
+            inputs.extend(files.map(|input| (path_in(directory, input), source.place(list.span().start))));
         }
         jobs.push((kind.job.clone(), source.place(job.name.span().start)));
         workload.kinds.push(kind);
@@ -182,18 +182,18 @@ fn data_set(table: DataTable) -> DataSet {
 }
 
 /// Returns the path of an input. A relative path is below the directory.
-fn path_in(folder: &Path, input: &str) -> String {
-    folder.join(input).display().to_string()
+fn path_in(directory: &Path, input: &str) -> String {
+    directory.join(input).display().to_string()
 }
 
-fn kind(table: &JobTable, folder: &Path) -> Kind {
+fn kind(table: &JobTable, directory: &Path) -> Kind {
     let mut kind = Kind::new(table.name.get_ref(), &[]);
     kind.label = table.label.clone().unwrap_or(kind.label);
     kind.arguments.clone_from(&table.args);
     let inputs = table.inputs.iter().flat_map(Spanned::get_ref);
     kind.arguments.extend(inputs.map(|input| match input.starts_with(DATA_MARK) {
         true => input.clone(),
-        false => path_in(folder, input),
+        false => path_in(directory, input),
     }));
     kind.count = table.count.map_or(1, |count| count.0 as u32);
     kind.reduces = table.reduces.map(|reduces| reduces.0 as u32);

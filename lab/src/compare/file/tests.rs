@@ -4,11 +4,11 @@ use super::*;
 use crate::compare::workload::DrawnJob;
 
 fn parsed(text: &str) -> WorkloadFile {
-    parse("w.toml", "w", text, Path::new("/folder")).unwrap_or_else(|error| panic!("{error}"))
+    parse("w.toml", "w", text, Path::new("/directory")).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn refused(text: &str) -> String {
-    gristmill_runtime::chain(&parse("w.toml", "w", text, Path::new("/folder")).unwrap_err())
+    gristmill_runtime::chain(&parse("w.toml", "w", text, Path::new("/directory")).unwrap_err())
 }
 
 const WHOLE: &str = r#"
@@ -49,7 +49,7 @@ fn workload_file_says_jobs_arrivals_data_and_cluster() {
     assert_eq!(workload.order, Order::Shuffled);
     assert_eq!(workload.data[0].bytes, 1 << 20);
     let first = &workload.kinds[0];
-    assert_eq!(first.arguments, ["{data}/text", "/folder/other.txt"]);
+    assert_eq!(first.arguments, ["{data}/text", "/directory/other.txt"]);
     assert_eq!((first.deadline, first.weight, first.priority), (Some(3.0), 2.0, -1));
     assert_eq!(file.inputs.len(), 1, "what is generated need not be there yet");
     let expected = [("workers", "3"), ("speed", "1,0.5"), ("nic-rate", "50MB/s")];

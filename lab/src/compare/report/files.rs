@@ -44,7 +44,7 @@ pub fn write(
     store: &Store,
 ) -> Result<PathBuf, StoreError> {
     let sections = sections(comparison);
-    let part = Part { name: "", title: "", about: &[], sections: &sections, folder: Some("figures") };
+    let part = Part { name: "", title: "", about: &[], sections: &sections, directory: Some("figures") };
     let names: Vec<&str> = comparison.contenders.iter().map(|one| one.name.as_str()).collect();
     let lead = lead(comparison);
     let page = Document {
@@ -54,11 +54,11 @@ pub fn write(
         summary: false,
         footer: &circumstances.words(),
     };
-    let folder = store.path();
+    let directory = store.path();
     for (name, content) in part.files() {
-        store.write(&folder.join("figures").join(name), content.as_bytes())?;
+        store.write(&directory.join("figures").join(name), content.as_bytes())?;
     }
-    store.write(&folder.join("report.csv"), jobs_csv(comparison).as_bytes())?;
+    store.write(&directory.join("report.csv"), jobs_csv(comparison).as_bytes())?;
     let results = Results {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
@@ -71,9 +71,9 @@ pub fn write(
         comparison: &without_curves(comparison),
     };
     let results = serde_json::to_vec(&results).map_err(std::io::Error::other);
-    let path = folder.join("results.json");
+    let path = directory.join("results.json");
     store.write(&path, &results.map_err(StoreError::io("build", &path))?)?;
-    let path = folder.join(REPORT);
+    let path = directory.join(REPORT);
     store.write(&path, page.html().as_bytes())?;
     store.keep_look(comparison.repetitions)?;
     Ok(path)

@@ -19,7 +19,7 @@ fn options(policies: &[&str]) -> Options {
         against: None,
         repetitions: 2,
         site: Site::Given(given()),
-        folder: PathBuf::from("nowhere"),
+        directory: PathBuf::from("nowhere"),
         resume: false,
         warm_up: false,
         calibrate: false,
@@ -87,11 +87,11 @@ fn cluster_of_other_pool_weights_is_another_setting() {
         journal: None,
         backups: false,
     };
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let workload = Workload::batch("w", sleeper());
     let opened = |weight: f64| {
         let options = Options { site: Site::Embedded(cluster(weight)), ..options(&["fair"]) };
-        Store::open(&folder.path().join("out"), &prepare::setting(&workload, &options), true)
+        Store::open(&directory.path().join("out"), &prepare::setting(&workload, &options), true)
     };
     opened(1.0).unwrap();
     opened(1.0).unwrap();

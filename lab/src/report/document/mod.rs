@@ -28,7 +28,7 @@ pub struct Part<'a> {
     /// Sections in order.
     pub sections: &'a [Section],
     /// Directory next to the page with the [`files`](Part::files) of this part; `None` without files.
-    pub folder: Option<&'a str>,
+    pub directory: Option<&'a str>,
 }
 
 /// Block with the name of its files.
@@ -273,7 +273,7 @@ fn write_blocks(part: &Part<'_>, named: &[Named<'_>], out: &mut String) {
             });
         }
         for Named { block, name } in run {
-            let path = part.folder.map(|folder| format!("{}/{name}", escape(folder)));
+            let path = part.directory.map(|directory| format!("{}/{name}", escape(directory)));
             blocks::html(block, path.as_deref(), out);
         }
         if figures {

@@ -19,7 +19,7 @@ fn part(paper: &Paper) -> Part<'_> {
         title: paper.title,
         about: &paper.about,
         sections: &paper.sections,
-        folder: Some(paper.name),
+        directory: Some(paper.name),
     }
 }
 

@@ -19,8 +19,8 @@ use world::{TrueJob, World};
 
 /// Returns the journal of a world as text.
 fn journal_of(world: &World) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal");
     world.write(&path);
     fs::read_to_string(path).unwrap()
 }

@@ -437,8 +437,8 @@ mod tests {
             memory: Value::Null,
             core: CoreConfig::default(),
         };
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
         let journal = Journal::create(&path, &header).unwrap();
         let mut journal = JournalWriter::new(Some(journal));
         journal.instant(Time(7), &[Event::Tick], &[], None);

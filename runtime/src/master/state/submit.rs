@@ -118,7 +118,7 @@ impl MasterState {
         let job = self.jobs.register.next_job().map_err(|error| {
             refuse(
                 ErrorCode::Register,
-                format!("no number could be reserved for the job in the state folder: {error}"),
+                format!("no number could be reserved for the job in the state directory: {error}"),
             )
         })?;
         if !submission.attached {

@@ -81,7 +81,7 @@ pub enum TokensError {
     },
     /// The label is reserved.
     #[error(
-        "`{label}` labels the token of workers that are started where the state folder is; choose another"
+        "`{label}` labels the token of workers that are started where the state directory is; choose another"
     )]
     Reserved {
         /// The label as given.
@@ -89,7 +89,7 @@ pub enum TokensError {
     },
     /// A secret exists, but no file of tokens.
     #[error(
-        "{} is gone, and with it which tokens were revoked (or the folder is of a version that had none): put it back, or remove {} too, which makes all tokens new",
+        "{} is gone, and with it which tokens were revoked (or the directory is of a version that had none): put it back, or remove {} too, which makes all tokens new",
         path.display(), secret.display()
     )]
     Lost {

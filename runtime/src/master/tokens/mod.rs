@@ -99,8 +99,8 @@ impl Tokens {
     ///
     /// # Errors
     /// A file that cannot be used, or a secret without its file of tokens, because revoked tokens must stay revoked.
-    pub fn of_state(folder: &Path) -> Result<Self, TokensError> {
-        let (path, secret_path) = (folder.join(TOKENS_FILE), folder.join(SECRET_FILE));
+    pub fn of_state(directory: &Path) -> Result<Self, TokensError> {
+        let (path, secret_path) = (directory.join(TOKENS_FILE), directory.join(SECRET_FILE));
         let secret = match Secret::load(&secret_path)? {
             Some(secret) => secret,
             None => {
@@ -313,13 +313,13 @@ impl Tokens {
 ///
 /// # Errors
 /// A secret that cannot be used.
-pub fn work_token_of(folder: &Path, token: &Token) -> Result<Option<Token>, TokensError> {
+pub fn work_token_of(directory: &Path, token: &Token) -> Result<Option<Token>, TokensError> {
     // A token with a label can be revoked alone, and with it the workers that it starts.
     let Ok(TokenName { role: Role::Admin, asker: None, label: None, generation }) = token.name().parse()
     else {
         return Ok(None);
     };
-    let Some(secret) = Secret::load(&folder.join(SECRET_FILE))? else { return Ok(None) };
+    let Some(secret) = Secret::load(&directory.join(SECRET_FILE))? else { return Ok(None) };
     if Token::of(&secret, token.name())? != *token {
         return Ok(None);
     }
@@ -366,10 +366,10 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn closed_folder() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        folder
+    fn closed_directory() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        directory
     }
 
     fn tokens() -> Tokens {
@@ -381,15 +381,15 @@ mod tests {
     }
 
     #[test]
-    fn work_token_of_a_state_folder_is_for_its_bare_admin_token_and_its_label_for_nobody_else() {
-        let folder = closed_folder();
+    fn work_token_of_a_state_directory_is_for_its_bare_admin_token_and_its_label_for_nobody_else() {
+        let directory = closed_directory();
         let secret = Secret::from_bytes([7; 32]);
-        fs::write(folder.path().join(SECRET_FILE), secret.to_text().as_str()).unwrap();
-        fs::set_permissions(folder.path().join(SECRET_FILE), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(directory.path().join(SECRET_FILE), secret.to_text().as_str()).unwrap();
+        fs::set_permissions(directory.path().join(SECRET_FILE), fs::Permissions::from_mode(0o600)).unwrap();
         let tokens = tokens();
         let of = |label| {
             let admin = tokens.token(Role::Admin, label).unwrap();
-            work_token_of(folder.path(), &admin).unwrap().map(|token| token.name().to_owned())
+            work_token_of(directory.path(), &admin).unwrap().map(|token| token.name().to_owned())
         };
         assert_eq!(of(None).as_deref(), Some("work-own@0"));
         // Revoking it ends the workers that joined with it.
@@ -433,8 +433,8 @@ mod tests {
 
     #[test]
     fn revoked_token_opens_nothing_also_after_a_restart() {
-        let folder = closed_folder();
-        let tokens = Tokens::of_state(folder.path()).unwrap();
+        let directory = closed_directory();
+        let tokens = Tokens::of_state(directory.path()).unwrap();
         let (one, other) = (
             tokens.token(Role::Work, Some("one")).unwrap(),
             tokens.token(Role::Work, Some("other")).unwrap(),
@@ -447,26 +447,26 @@ mod tests {
             assert!(tokens.revoke(refused).is_err() && !changes.has_changed().unwrap(), "{refused}");
         }
         assert!(tokens.token(Role::Work, Some("one")).is_err(), "made although it opens nothing");
-        for tokens in [&tokens, &Tokens::of_state(folder.path()).unwrap()] {
+        for tokens in [&tokens, &Tokens::of_state(directory.path()).unwrap()] {
             assert_eq!((holds(tokens, &one), holds(tokens, &other)), (None, Some(Role::Work)));
         }
-        fs::write(folder.path().join(TOKENS_FILE), "{}").unwrap();
-        assert!(Tokens::of_state(folder.path()).is_err(), "what was revoked is forgotten");
+        fs::write(directory.path().join(TOKENS_FILE), "{}").unwrap();
+        assert!(Tokens::of_state(directory.path()).is_err(), "what was revoked is forgotten");
     }
 
     #[test]
     fn tokens_file_is_refused_when_it_is_no_private_file() {
         use rustix::fs::{CWD, Mode, mkfifoat};
-        let folder = closed_folder();
-        let path = folder.path().join(TOKENS_FILE);
-        Tokens::of_state(folder.path()).unwrap();
+        let directory = closed_directory();
+        let path = directory.path().join(TOKENS_FILE);
+        Tokens::of_state(directory.path()).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode(&path), 0o600);
-        let refused = || Tokens::of_state(folder.path()).map(|_| ()).unwrap_err();
+        let refused = || Tokens::of_state(directory.path()).map(|_| ()).unwrap_err();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(refused(), TokensError::File(PrivateFileError::Foreign(_))));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let other = folder.path().join("other");
+        let other = directory.path().join("other");
         fs::rename(&path, &other).unwrap();
         symlink(&other, &path).unwrap();
         assert!(matches!(refused(), TokensError::File(PrivateFileError::Io { action: "open", .. })));
@@ -477,18 +477,18 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert!(matches!(refused(), TokensError::Lost { .. }));
         fs::rename(&other, &path).unwrap();
-        Tokens::of_state(folder.path()).unwrap();
+        Tokens::of_state(directory.path()).unwrap();
     }
 
     #[test]
     fn quota_is_of_a_token_that_submits_over_rotations_and_restarts_until_it_is_lifted() {
-        let folder = closed_folder();
-        let tokens = Tokens::of_state(folder.path()).unwrap();
+        let directory = closed_directory();
+        let tokens = Tokens::of_state(directory.path()).unwrap();
         let quota = Quota { jobs_max: Some(2), ..Quota::default() };
         tokens.set_quota(Role::Submit, Some("ada"), quota).unwrap();
         assert!(matches!(tokens.set_quota(Role::Work, None, quota), Err(TokensError::Quota { .. })));
         tokens.rotate(Duration::ZERO).unwrap();
-        for tokens in [&tokens, &Tokens::of_state(folder.path()).unwrap()] {
+        for tokens in [&tokens, &Tokens::of_state(directory.path()).unwrap()] {
             let owner = tokens.owner("submit-ada@1").unwrap();
             assert_eq!((owner.token.as_str(), owner.quota), ("submit-ada", quota));
             for other in ["submit@1", "submit-bob@1", "admin@1"] {
@@ -502,15 +502,15 @@ mod tests {
 
     #[test]
     fn revocations_at_the_same_time_are_all_kept() {
-        let folder = closed_folder();
-        let tokens = Tokens::of_state(folder.path()).unwrap();
+        let directory = closed_directory();
+        let tokens = Tokens::of_state(directory.path()).unwrap();
         std::thread::scope(|scope| {
             for number in 0..16 {
                 let tokens = &tokens;
                 scope.spawn(move || tokens.revoke(&format!("view-{number}@0")).unwrap());
             }
         });
-        let again = Tokens::of_state(folder.path()).unwrap();
+        let again = Tokens::of_state(directory.path()).unwrap();
         for number in 0..16 {
             let name = format!("view-{number}@0");
             assert!(tokens.find(&name).is_none() && again.find(&name).is_none(), "{name}");

@@ -9,7 +9,7 @@ use super::super::OutputError;
 use super::{StoreOutput, is_condition, is_missing};
 use crate::owner::{Owner, claimed_by};
 use gristmill_scheduler::ids::JobId;
-use gristmill_worker::folder::PlainName;
+use gristmill_worker::directory::PlainName;
 use gristmill_worker::objects::{CLAIM, ObjectVersion};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -16,8 +16,8 @@ use super::{BAD_RECORDS, OutputError, SUCCESS, Success};
 use crate::api::{BuiltPart, Submission};
 use claim::{HeldClaim, StoreClaim, StoreClaimState};
 use gristmill_worker::commit::{PROBE, nonce_of};
+use gristmill_worker::directory::PlainName;
 use gristmill_worker::fault;
-use gristmill_worker::folder::PlainName;
 use gristmill_worker::input::{Piece, Place};
 use gristmill_worker::objects::{
     self, AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectUrl, ObjectVersion,
@@ -282,13 +282,13 @@ impl StoreOutput {
         let (keep, there) = (names_of(success), self.objects()?);
         // If a user has deleted this job's claim, the next owner of the prefix cleans it up.
         let overwrite = overwrite && self.is_claimed()?;
-        let folder = |name: &str| name.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let directory = |name: &str| name.rsplit_once('/').map(|(directory, _)| directory.to_owned());
         // So does the owner of another output below this one, even if that has just been started.
         let is_mark = |name: &str| matches!(name.rsplit('/').next(), Some(SUCCESS | CLAIM));
         let marked = there.iter().filter(|(name, _)| is_mark(name));
-        let others: BTreeSet<String> = marked.filter_map(|(name, _)| folder(name)).collect();
+        let others: BTreeSet<String> = marked.filter_map(|(name, _)| directory(name)).collect();
         let is_left = |name: &str| {
-            is_attempts(name) && folder(name).is_none_or(|folder| !others.contains(&folder))
+            is_attempts(name) && directory(name).is_none_or(|directory| !others.contains(&directory))
                 || name == BAD_RECORDS && success.bad_records.is_empty()
         };
         let is_gone = |name: &str| {

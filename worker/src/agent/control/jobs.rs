@@ -51,7 +51,7 @@ impl Agent {
             recycler: self.memory.recycler.clone(),
             kept_in_files: self.memory.kept_in_files.clone(),
             limits,
-            narration: narration.map(|folder| Narration::new(folder.to_path())),
+            narration: narration.map(|directory| Narration::new(directory.to_path())),
             ..TaskSettings::new(job, order.partitions, setting.spill.clone())
         };
         let side = SideInputs::new(order.side.clone(), files.clone(), limits);

@@ -153,7 +153,7 @@ impl DiskKnown {
     fn ask(&mut self, spill: &SpillDirs) {
         let free = spill.free_bytes();
         if let Err(error) = &free {
-            tracing::warn!(%error, "the free bytes of the folders for spill files are not known");
+            tracing::warn!(%error, "the free bytes of the directories for spill files are not known");
         }
         self.most_bytes = free.as_ref().ok().map(|(_, most)| *most);
         self.bytes = free.map_or(self.bytes, |(least, _)| least);

@@ -20,14 +20,14 @@ fn keys_of(output: &MapOutput) -> Vec<Vec<u8>> {
 }
 
 /// Returns settings for one partition, spilled to this directory.
-fn setting(folder: &Path) -> WriteSetting {
+fn setting(directory: &Path) -> WriteSetting {
     WriteSetting {
         job: JobId(1),
         map: 0,
         epoch: 0,
         partitions: 1,
         order: SegmentOrder::Key,
-        spill: SpillDirs::new(vec![folder.to_owned()]),
+        spill: SpillDirs::new(vec![directory.to_owned()]),
         compression: SpillCompression::None,
     }
 }

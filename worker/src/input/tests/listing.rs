@@ -96,11 +96,17 @@ fn relative_path_keeps_its_name_and_is_opened_by_its_absolute_path() {
         list_input(&input(&["Cargo.toml".into()], RecordFormat::Lines), &LocalListing).unwrap().remove(0);
     assert_eq!(piece.name.to_text(), "Cargo.toml");
     assert_eq!(piece.path.to_path(), std::path::absolute("Cargo.toml").unwrap());
-    for folder in ["src/input/tests", "src/input/tests/", "./src/input/tests/.", "src/input/../input/tests"] {
-        let pieces = list_input(&input(&[folder.to_owned()], RecordFormat::Lines), &LocalListing).unwrap();
+    for directory in
+        ["src/input/tests", "src/input/tests/", "./src/input/tests/.", "src/input/../input/tests"]
+    {
+        let pieces = list_input(&input(&[directory.to_owned()], RecordFormat::Lines), &LocalListing).unwrap();
         assert!(!pieces.is_empty());
         for piece in pieces {
-            assert_eq!(piece.path.to_path(), std::path::absolute(piece.name.to_path()).unwrap(), "{folder}");
+            assert_eq!(
+                piece.path.to_path(),
+                std::path::absolute(piece.name.to_path()).unwrap(),
+                "{directory}"
+            );
         }
     }
 }
@@ -278,7 +284,7 @@ fn list_below(path: &str) -> Result<Vec<String>, InputError> {
 }
 
 #[test]
-fn link_that_leads_back_to_a_folder_in_which_it_lies_is_refused_and_named() {
+fn link_that_leads_back_to_a_directory_in_which_it_lies_is_refused_and_named() {
     let files = Files::new();
     std::fs::create_dir_all(files.path("in/deep/er")).unwrap();
     files.write("in/a", "x");
@@ -296,7 +302,7 @@ fn link_that_leads_back_to_a_folder_in_which_it_lies_is_refused_and_named() {
 }
 
 #[test]
-fn link_to_a_folder_beside_it_is_followed() {
+fn link_to_a_directory_beside_it_is_followed() {
     let files = Files::new();
     std::fs::create_dir_all(files.path("in/a")).unwrap();
     files.write("in/a/x", "x");
@@ -306,7 +312,7 @@ fn link_to_a_folder_beside_it_is_followed() {
 }
 
 #[test]
-fn folders_one_within_the_other_are_read_down_to_the_limit_and_refused_below_it() {
+fn directories_one_within_the_other_are_read_down_to_the_limit_and_refused_below_it() {
     let files = Files::new();
     let deep = |count: usize| files.path("in").join("d/".repeat(count - 1));
     std::fs::create_dir_all(deep(wildcards::DEPTH_MAX)).unwrap();
@@ -314,7 +320,7 @@ fn folders_one_within_the_other_are_read_down_to_the_limit_and_refused_below_it(
     assert_eq!(list_below(&files.text("in")).unwrap().len(), 1);
     std::fs::create_dir(deep(wildcards::DEPTH_MAX + 1)).unwrap();
     let error = list_below(&files.text("in")).unwrap_err();
-    assert!(error.to_string().contains("lies 256 folders deep"), "{error}");
+    assert!(error.to_string().contains("lies 256 directories deep"), "{error}");
 }
 
 #[test]

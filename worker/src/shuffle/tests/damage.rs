@@ -52,8 +52,8 @@ struct Pair {
 
 impl Pair {
     async fn start(flips: u32) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+        let directory = tempfile::tempdir().unwrap();
+        let spill = SpillDirs::new(vec![directory.path().to_owned()]);
         let (holder, store) = (Store::default(), Store::default());
         for each in [&holder, &store] {
             each.open_job(JobId(1), key(), 2);
@@ -86,7 +86,7 @@ impl Pair {
         for map in 0..2 {
             plan.announce(attempt(1, map), WorkerId(7), &endpoint);
         }
-        Self { holder, home, plan, flips, _spill: folder }
+        Self { holder, home, plan, flips, _spill: directory }
     }
 
     async fn fetch(&mut self) -> Vec<FetchOutcome> {

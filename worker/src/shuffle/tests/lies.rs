@@ -82,7 +82,7 @@ struct Home {
 
 impl Home {
     fn new(maps: u32, liar: &Endpoint) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let store = Store::default();
         store.open_job(JobId(1), key(), maps);
         store.home(JobId(1), 0);
@@ -94,10 +94,10 @@ impl Home {
             pool: Pool::new(Timeouts::default(), Plaintext::OnLoopback),
             store,
             budget: Budget::new(1 << 20),
-            spill: SpillDirs::new(vec![folder.path().to_owned()]),
+            spill: SpillDirs::new(vec![directory.path().to_owned()]),
             sees: None,
         };
-        Self { fetcher, plan, _spill: folder }
+        Self { fetcher, plan, _spill: directory }
     }
 
     /// Fetches once, as a worker's control loop does. Every map of the request must have a result, or the plan panics.

@@ -93,8 +93,8 @@ struct Pair {
 impl Pair {
     async fn start(megabytes_per_second: u64, loads: &[Load]) -> Self {
         let rate = NonZeroU64::new(megabytes_per_second * 1_000_000).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+        let directory = tempfile::tempdir().unwrap();
+        let spill = SpillDirs::new(vec![directory.path().to_owned()]);
         let (source, home) = (Store::default(), Store::default());
         for &load in loads {
             for store in [&source, &home] {
@@ -133,7 +133,7 @@ impl Pair {
             sender,
             results,
             came: Vec::new(),
-            _spill: folder,
+            _spill: directory,
         }
     }
 

@@ -224,7 +224,7 @@ fn settings_that_exclude_each_other_are_refused() {
 }
 
 #[test]
-fn a_spill_folder_that_is_gone_is_the_workers_fault_and_names_the_folder() {
+fn a_spill_directory_that_is_gone_is_the_workers_fault_and_names_the_directory() {
     for plan in [sums(), lines(true, Reads::All)] {
         let mut bench = Bench::new(Means::NOTHING, 1);
         bench.settings.spill = SpillDirs::new(vec!["/dev/null/spill".into()]);

@@ -53,8 +53,8 @@ fn fetched(
     for partition in 0..PARTITIONS {
         home.home(JOB, partition);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let spill = SpillDirs::new(vec![folder.path().to_owned()]);
+    let directory = tempfile::tempdir().unwrap();
+    let spill = SpillDirs::new(vec![directory.path().to_owned()]);
     let fetcher = Fetcher {
         pool: Pool::new(Timeouts::default(), Plaintext::OnLoopback),
         store: home.clone(),

@@ -73,7 +73,7 @@ impl Means {
 
 /// Creates a directory in memory if possible: ext4 skips recently deleted inodes on each creation, which takes longer
 /// than thousands of small spills.
-fn memory_folder() -> tempfile::TempDir {
+fn memory_directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
@@ -87,7 +87,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(means: Means, partitions: u32) -> Self {
-        let dir = memory_folder();
+        let dir = memory_directory();
         let spill = SpillDirs::new(vec![dir.path().to_owned()]);
         let settings = TaskSettings {
             collector_bytes: means.collector_bytes,

@@ -27,8 +27,8 @@ impl Sample {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
         let kib = line.split_whitespace().next()?.parse().ok()?;
-        let folder = format!("/proc/{pid}/fd");
-        let descriptors = std::fs::read_dir(&folder).ok()?.count();
+        let directory = format!("/proc/{pid}/fd");
+        let descriptors = std::fs::read_dir(&directory).ok()?.count();
         (0 < kib && 0 < descriptors).then_some(Self { at, kib, descriptors })
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<
         let alone = |jobs: &Vec<Job>| vec![Job { arrival: 0.0, deadline: None, ..jobs[place].clone() }];
         let alone: Vec<Vec<Job>> = all.iter().map(alone).collect();
         let name = NAMES[place].to_owned();
-        let folder = format!("deadlines-{}", name.to_lowercase());
-        let comparison = context.sleep(&folder, &alone, second, &pooled(WORKERS), &[(&name, "fifo")])?;
+        let directory = format!("deadlines-{}", name.to_lowercase());
+        let comparison = context.sleep(&directory, &alone, second, &pooled(WORKERS), &[(&name, "fifo")])?;
         shown.extend(blocks(&name.to_lowercase(), &comparison, &["estimation"]));
         let jobs = || comparison.runs.iter().filter_map(|run| run.jobs.first());
         estimated.push(Estimated {

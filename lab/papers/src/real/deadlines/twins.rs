@@ -43,9 +43,9 @@ impl Compared {
         // The schedulers reevaluate every second of the paper.
         let tick = (1e6 * second).round();
         let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));
-        let compare = |folder: &str, weights, names: &[(&str, &str)]| {
+        let compare = |directory: &str, weights, names: &[(&str, &str)]| {
             let jobs = context.draws(repetitions, |seed| twins(weights, seed));
-            context.sleep(folder, &jobs, second, &pooled(WORKERS), names)
+            context.sleep(directory, &jobs, second, &pooled(WORKERS), names)
         };
         let plain = compare("deadlines-goals", [1.0; 4], &[("min", &min), ("max", &max), ("fair", "fair")])?;
         let weighted = compare("deadlines-weights", WEIGHTS, &[(WEIGHTED, "fair")])?;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 /// A scene whose master keeps a recovery file, and the output directory of its job.
 struct Standing {
     scene: Scene,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     _claim: OutputDirectory,
-    probe: gristmill_worker::folder::PlainName,
+    probe: gristmill_worker::directory::PlainName,
 }
 
 pub(super) fn header() -> JournalHeader {
@@ -31,23 +31,24 @@ pub(super) fn header() -> JournalHeader {
 
 impl Standing {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
-        let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
+        let journal = RecoveryJournal::begin(directory.path().join("recovery"), &header()).unwrap();
         scene.state.journal.come_back_from(journal);
         scene.state.start_generation(Time(1), 1);
-        let claim = OutputDirectory::claim(&folder.path().join("out"), false, false, "0123456789").unwrap();
+        let claim =
+            OutputDirectory::claim(&directory.path().join("out"), false, false, "0123456789").unwrap();
         let probe = claim.probe().clone();
-        Self { scene, folder, _claim: claim, probe }
+        Self { scene, directory, _claim: claim, probe }
     }
 
     fn journal(&self) -> PathBuf {
-        self.folder.path().join("recovery")
+        self.directory.path().join("recovery")
     }
 
     /// Submits a detached job of three maps and a reduce.
     fn submit(&mut self) -> JobId {
-        let (output, probe) = (self.folder.path().join("out"), self.probe.clone());
+        let (output, probe) = (self.directory.path().join("out"), self.probe.clone());
         let change = |submission: &mut Submission| {
             submission.splits = vec![submission.splits[0].clone(); 3];
             (submission.attached, submission.output) = (false, FilePath::from(output.as_path()));
@@ -58,15 +59,15 @@ impl Standing {
 
     /// Kills the master and replaces it.
     fn next(self) -> (Scene, tempfile::TempDir) {
-        let Self { scene, folder, _claim, probe: _ } = self;
+        let Self { scene, directory, _claim, probe: _ } = self;
         let now = scene.now;
         drop(scene);
-        let path = folder.path().join("recovery");
+        let path = directory.path().join("recovery");
         let (mut next, length) = replayed(&path);
         next.now = now;
         let journal = RecoveryJournal::go_on(path, length).unwrap();
         next.state.go_on(now, 2, Register::in_memory(), journal);
-        (next, folder)
+        (next, directory)
     }
 }
 
@@ -123,7 +124,7 @@ fn state_is_the_same_when_it_is_made_again_of_what_was_written_down_and_of_every
     assert_eq!(format!("{:?}", counts(one)), format!("{:?}", counts(other)));
     let whole = std::fs::read(standing.journal()).unwrap();
     assert_eq!(whole.len() as u64, length);
-    let path = standing.folder.path().join("beginning");
+    let path = standing.directory.path().join("beginning");
     let first_line = 1 + whole.iter().position(|byte| *byte == b'\n').unwrap();
     for end in (first_line..whole.len()).step_by(7) {
         std::fs::write(&path, &whole[..end]).unwrap();
@@ -179,7 +180,7 @@ fn worker_that_has_what_it_should_is_told_nothing_but_that_it_is_in() {
     let mut standing = Standing::new();
     let worker = standing.scene.join();
     let job = standing.submit();
-    let (mut scene, _folder) = standing.next();
+    let (mut scene, _directory) = standing.next();
     let homes = vec![HeldHome { job, partition: 0, segments: 0 }];
     let attempts = vec![running(nth_map(job, 0))];
     let said = come_back(&mut scene, worker, Holding { jobs: vec![job], attempts, homes });
@@ -191,7 +192,7 @@ fn worker_that_missed_its_orders_is_told_them_again_by_the_same_numbers() {
     let mut standing = Standing::new();
     let worker = standing.scene.join();
     let job = standing.submit();
-    let (mut scene, _folder) = standing.next();
+    let (mut scene, _directory) = standing.next();
     let said = come_back(&mut scene, worker, Holding::default());
     let [MasterFrame::Job(_), rest @ ..] = &said[..] else { panic!("{said:?}") };
     let homes = rest.iter().any(|frame| matches!(frame, MasterFrame::Home { partition: 0, .. }));
@@ -210,7 +211,7 @@ fn worker_that_missed_its_orders_is_told_them_again_by_the_same_numbers() {
 fn worker_stops_what_nobody_knows_and_forgets_jobs_that_are_over() {
     let mut standing = Standing::new();
     let worker = standing.scene.join();
-    let (mut scene, _folder) = standing.next();
+    let (mut scene, _directory) = standing.next();
     let stray = nth_map(JobId(77), 0);
     let said = come_back(
         &mut scene,
@@ -229,7 +230,7 @@ fn frames_of_a_worker_are_counted_over_masters() {
     let job = standing.submit();
     standing.scene.map_done(worker, nth_map(job, 0));
     standing.scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat::default()));
-    let (mut scene, _folder) = standing.next();
+    let (mut scene, _directory) = standing.next();
     let hello = Hello { rejoin: Some(Rejoin { worker, generation: 1 }), ..Scene::hello(1) };
     let (frames, inbox) = unbounded_channel();
     scene.state.join(scene.now, hello, frames).unwrap();
@@ -243,7 +244,7 @@ fn frames_of_a_worker_are_counted_over_masters() {
 fn only_a_worker_that_is_waited_for_is_taken_back_and_only_by_a_master_that_is_not_outdated() {
     let mut standing = Standing::new();
     let worker = standing.scene.join();
-    let (mut scene, _folder) = standing.next();
+    let (mut scene, _directory) = standing.next();
     let other = ended_proof(&Secret::from_bytes([8; 32]));
     let rejoin = |worker, generation| Some(Rejoin { worker, generation });
     let cases = [

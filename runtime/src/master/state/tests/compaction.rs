@@ -15,10 +15,10 @@ const COMPACT_AFTER_BYTES: u64 = 20_000;
 const JOBS: u32 = 100;
 
 /// A master whose recovery file is compacted often.
-fn scene(folder: &tempfile::TempDir) -> (Scene, PathBuf) {
+fn scene(directory: &tempfile::TempDir) -> (Scene, PathBuf) {
     let mut scene = Scene::new(&[]);
-    scene.state.jobs.register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
-    let path = folder.path().join("recovery");
+    scene.state.jobs.register = Register::open(&directory.path().join("jobs"), JOBS as usize).unwrap();
+    let path = directory.path().join("recovery");
     let journal = RecoveryJournal::begin(path.clone(), &header()).unwrap();
     scene.state.journal.come_back_from(journal.compact_after(COMPACT_AFTER_BYTES));
     scene.state.start_generation(Time(1), 1);
@@ -41,9 +41,9 @@ fn finish(scene: &mut Scene, worker: WorkerId, job: JobId) {
 
 #[test]
 fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_what_stands() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut scene, path) = scene(&folder);
-    let journal = folder.path().join("journal");
+    let directory = tempfile::tempdir().unwrap();
+    let (mut scene, path) = scene(&directory);
+    let journal = directory.path().join("journal");
     scene.state.journal.write_also(Journal::create(&journal, &header()).unwrap());
     let worker = scene.try_join(Scene::hello(2)).unwrap();
     let (mut largest, mut rewritten, mut length) = (0, 0, 0);
@@ -71,7 +71,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
         format!("{:?} {:?} {:?} {:?}", status.state, status.maps, status.attempts, status.totals)
     };
     assert_eq!(status(&mut again), status(&mut scene));
-    let register = Register::open(&folder.path().join("jobs"), JOBS as usize).unwrap();
+    let register = Register::open(&directory.path().join("jobs"), JOBS as usize).unwrap();
     let past = register.past(JobId(JOBS - 1)).unwrap();
     assert_eq!(past.state, JobState::Succeeded, "the register tells of what has ended");
     scene.state.journal.end(crate::master::input::Ending::Abandons);
@@ -83,8 +83,8 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
 
 #[test]
 fn file_that_cannot_be_begun_anew_stays_as_it_was_and_grows_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut scene, path) = scene(&folder);
+    let directory = tempfile::tempdir().unwrap();
+    let (mut scene, path) = scene(&directory);
     scene.join();
     scene.submit(|_| {}).unwrap();
     let before = std::fs::read(&path).unwrap();
@@ -100,7 +100,7 @@ fn file_that_cannot_be_begun_anew_stays_as_it_was_and_grows_on() {
     let (again, _) = replayed(&path);
     assert_eq!(again.state.core.live_jobs().count(), 2);
     assert_eq!(
-        std::fs::read_dir(folder.path()).unwrap().count(),
+        std::fs::read_dir(directory.path()).unwrap().count(),
         2,
         "the register, the file, and nothing else"
     );

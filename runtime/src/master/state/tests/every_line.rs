@@ -122,7 +122,7 @@ struct Kill {
 /// A master with its journal, its workers and a client.
 struct Stage {
     scene: Scene,
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     hands: Vec<Hand>,
     job: Option<JobId>,
     kill: Option<Kill>,
@@ -141,16 +141,16 @@ struct Stage {
 
 impl Stage {
     fn new(kill: Option<Kill>, compacts: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
-        scene.state.jobs.register = Register::open(&folder.path().join("jobs"), 10).unwrap();
-        let journal = RecoveryJournal::begin(folder.path().join("recovery"), &header()).unwrap();
+        scene.state.jobs.register = Register::open(&directory.path().join("jobs"), 10).unwrap();
+        let journal = RecoveryJournal::begin(directory.path().join("recovery"), &header()).unwrap();
         scene.state.journal.come_back_from(journal.compact_after(u64::MAX));
         scene.state.start_generation(Time(1), 1);
         let hands = (1..=WORKERS).map(|pid| Hand { pid, ..Hand::default() }).collect();
         let mut stage = Self {
             scene,
-            folder,
+            directory,
             hands,
             job: None,
             kill,
@@ -167,7 +167,7 @@ impl Stage {
     }
 
     fn journal(&self) -> PathBuf {
-        self.folder.path().join("recovery")
+        self.directory.path().join("recovery")
     }
 
     fn join(&mut self, index: usize) {
@@ -263,7 +263,7 @@ impl Stage {
         self.scene = scene;
         self.scene.now = now;
         self.generation += 1;
-        let register = Register::open(&self.folder.path().join("jobs"), 10).unwrap();
+        let register = Register::open(&self.directory.path().join("jobs"), 10).unwrap();
         let journal = RecoveryJournal::go_on(self.journal(), length).unwrap().compact_after(u64::MAX);
         self.scene.state.go_on(now, self.generation, register, journal);
         if self.told.is_none() {
@@ -295,7 +295,7 @@ impl Stage {
     }
 
     fn submit(&mut self) {
-        let output = self.folder.path().join(format!("out-{}", self.claims.len()));
+        let output = self.directory.path().join(format!("out-{}", self.claims.len()));
         let claim = OutputDirectory::claim(&output, false, false, "0123456789").unwrap();
         let probe = claim.probe().clone();
         self.claims.push(claim);

@@ -53,8 +53,8 @@ fn feed_tells_of_each_attempt_and_transfer_when_it_changes_and_not_again() {
 
 #[test]
 fn first_line_of_the_feed_has_the_jobs_of_earlier_masters() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("jobs");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("jobs");
     let mut register = Register::open(&path, 10).unwrap();
     let job = register.next_job().unwrap();
     register.ended(|| status_of(job));

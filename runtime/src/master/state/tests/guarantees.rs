@@ -46,8 +46,8 @@ fn hand_in(scene: &mut Scene, worker: WorkerId, attempt: AttemptId) {
 
 #[test]
 fn permit_and_end_of_a_synced_job_are_told_when_they_are_on_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut scene, worker) = scene(folder.path().join("recovery"));
+    let directory = tempfile::tempdir().unwrap();
+    let (mut scene, worker) = scene(directory.path().join("recovery"));
     let (job, reduce) = until_a_permit_is_asked_for(&mut scene, worker, true);
     assert_eq!(grants(&scene.said(worker)), 0);
     assert!(sync(&mut scene, true));
@@ -62,8 +62,8 @@ fn permit_and_end_of_a_synced_job_are_told_when_they_are_on_disk() {
 
 #[test]
 fn promises_of_several_jobs_take_one_sync() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut scene, worker) = scene(folder.path().join("recovery"));
+    let directory = tempfile::tempdir().unwrap();
+    let (mut scene, worker) = scene(directory.path().join("recovery"));
     let first = scene.state.journal.guarantee(true);
     let order = scene.state.journal.sync_order();
     assert!(order.is_none(), "there is nothing yet that is not on disk, or it is not written");
@@ -76,8 +76,8 @@ fn promises_of_several_jobs_take_one_sync() {
 
 #[test]
 fn nothing_is_synced_for_a_job_that_does_not_ask_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut scene, worker) = scene(folder.path().join("recovery"));
+    let directory = tempfile::tempdir().unwrap();
+    let (mut scene, worker) = scene(directory.path().join("recovery"));
     let (_, reduce) = until_a_permit_is_asked_for(&mut scene, worker, false);
     assert_eq!(grants(&scene.said(worker)), 1);
     hand_in(&mut scene, worker, reduce);
@@ -86,8 +86,8 @@ fn nothing_is_synced_for_a_job_that_does_not_ask_for_it() {
 
 #[test]
 fn master_without_room_gives_no_orders_and_takes_no_jobs_and_goes_on_when_there_is_room() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("recovery");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("recovery");
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
     let (mut scene, worker) = scene(path.clone());
     scene.submit(|_| {}).unwrap();
@@ -110,8 +110,8 @@ fn master_without_room_gives_no_orders_and_takes_no_jobs_and_goes_on_when_there_
 
 #[test]
 fn file_that_could_not_be_synced_is_begun_anew_and_promises_wait_for_that() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut scene, worker) = scene(folder.path().join("recovery"));
+    let directory = tempfile::tempdir().unwrap();
+    let (mut scene, worker) = scene(directory.path().join("recovery"));
     until_a_permit_is_asked_for(&mut scene, worker, true);
     assert!(sync(&mut scene, false));
     assert_eq!(grants(&scene.said(worker)), 0);

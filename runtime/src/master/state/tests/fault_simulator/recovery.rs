@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// Recovery file of a master.
 pub(super) struct Recovery {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     generation: u64,
     /// Growth in bytes after which it is compacted.
     compact_after: u64,
@@ -27,7 +27,7 @@ pub(super) struct Recovery {
 
 impl Recovery {
     pub fn begin(scenario: &Scenario, compact_after: u64, state: &mut MasterState) -> Self {
-        let folder = tempfile::tempdir().expect("there is a folder for temporary files");
+        let directory = tempfile::tempdir().expect("there is a directory for temporary files");
         let names = &scenario.deciders;
         let header = JournalHeader {
             schema: SCHEMA,
@@ -39,7 +39,7 @@ impl Recovery {
             memory: state.memory(),
             core: scenario.limits.clone(),
         };
-        let recovery = Self { folder, generation: 1, compact_after, doomed: false, before: 0 };
+        let recovery = Self { directory, generation: 1, compact_after, doomed: false, before: 0 };
         let journal = RecoveryJournal::begin(recovery.path(), &header).expect("it can be written");
         state.journal.come_back_from(journal.compact_after(compact_after));
         state.start_generation(Time(1), 1);
@@ -47,7 +47,7 @@ impl Recovery {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("recovery")
+        self.directory.path().join("recovery")
     }
 
     fn length(&self) -> u64 {

@@ -26,14 +26,14 @@ const DEPTH_MAX: u32 = 256;
 
 /// Directory that is held open.
 #[derive(Debug)]
-pub struct Folder {
+pub struct Directory {
     handle: OwnedFd,
     /// Path by which it was opened; for messages.
     path: PathBuf,
 }
 
 /// Flags for opening a directory.
-const FOLDER_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const DIRECTORY_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Returns the identity of a file or directory of this machine, independent of its name: its device and its inode.
 #[must_use]
@@ -41,13 +41,13 @@ pub fn id_of(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-impl Folder {
+impl Directory {
     /// Opens the directory of a path, and follows links in it.
     ///
     /// # Errors
     /// An error of the file system.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let handle = rustix::fs::open(path, FOLDER_FLAGS, Mode::empty())?;
+        let handle = rustix::fs::open(path, DIRECTORY_FLAGS, Mode::empty())?;
         Ok(Self { handle, path: path.to_path_buf() })
     }
 
@@ -55,9 +55,9 @@ impl Folder {
     ///
     /// # Errors
     /// An error of the file system; a link is not a directory.
-    pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+    pub fn directory(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = plain(name.as_ref())?;
-        let flags = FOLDER_FLAGS | OFlags::NOFOLLOW;
+        let flags = DIRECTORY_FLAGS | OFlags::NOFOLLOW;
         let handle = rustix::fs::openat(&self.handle, name, flags, Mode::empty())?;
         Ok(Self { handle, path: self.path(name) })
     }
@@ -117,18 +117,18 @@ impl Folder {
     ///
     /// # Errors
     /// An error of the file system; an existing one.
-    pub fn make_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+    pub fn make_directory(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, plain(name.as_ref())?, Mode::RWXU)?;
-        self.folder(name)
+        self.directory(name)
     }
 
     /// Creates a directory in this one with a mode by the umask.
     ///
     /// # Errors
     /// An error of the file system; an existing one.
-    pub fn make_shared_folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
+    pub fn make_shared_directory(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         rustix::fs::mkdirat(&self.handle, plain(name.as_ref())?, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
-        self.folder(name)
+        self.directory(name)
     }
 
     /// Creates a file and opens it for writing and reading.
@@ -152,7 +152,7 @@ impl Folder {
     /// Opens a regular file of this user for reading and writing.
     ///
     /// # Errors
-    /// As [`Folder::open_file`], and a file of another user.
+    /// As [`Directory::open_file`], and a file of another user.
     pub fn open_own(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = name.as_ref();
         refuse_foreign(&self.path(name), &self.look(name)?, false)?;
@@ -200,16 +200,16 @@ impl Folder {
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn rename(&self, name: impl AsRef<OsStr>, to: &Folder, new: impl AsRef<OsStr>) -> io::Result<()> {
+    pub fn rename(&self, name: impl AsRef<OsStr>, to: &Directory, new: impl AsRef<OsStr>) -> io::Result<()> {
         let (name, new) = (plain(name.as_ref())?, plain(new.as_ref())?);
         Ok(rustix::fs::renameat(&self.handle, name, &to.handle, new)?)
     }
 
-    /// Renames as [`Folder::rename`], but an existing entry is an error of kind [`io::ErrorKind::AlreadyExists`].
+    /// Renames as [`Directory::rename`], but an existing entry is an error of kind [`io::ErrorKind::AlreadyExists`].
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn publish(&self, name: impl AsRef<OsStr>, to: &Folder, new: impl AsRef<OsStr>) -> io::Result<()> {
+    pub fn publish(&self, name: impl AsRef<OsStr>, to: &Directory, new: impl AsRef<OsStr>) -> io::Result<()> {
         let (name, new) = (plain(name.as_ref())?, plain(new.as_ref())?);
         match rustix::fs::renameat_with(&self.handle, name, &to.handle, new, RenameFlags::NOREPLACE) {
             // Many network file systems lack the flag; a hard link also fails to replace.
@@ -240,7 +240,7 @@ impl Folder {
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+    pub fn remove_directory(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.handle, plain(name.as_ref())?, AtFlags::REMOVEDIR)?)
     }
 
@@ -257,11 +257,11 @@ impl Folder {
             let text = format!("{} is nested too deep to be removed", self.path(name).display());
             return Err(io::Error::other(text));
         };
-        let folder = self.folder(name)?;
-        for inner in folder.names()? {
-            let removed = match folder.remove_file(&inner) {
+        let directory = self.directory(name)?;
+        for inner in directory.names()? {
+            let removed = match directory.remove_file(&inner) {
                 // Linux returns one of these for directories, other systems the other.
-                Err(error) if is_folder(&error) => folder.remove_to_depth(&inner, depth),
+                Err(error) if is_directory(&error) => directory.remove_to_depth(&inner, depth),
                 removed => removed,
             };
             match removed {
@@ -269,7 +269,7 @@ impl Folder {
                 removed => removed?,
             }
         }
-        self.remove_folder(name)
+        self.remove_directory(name)
     }
 
     /// Syncs changes of names in it, so that they survive a power failure.
@@ -281,7 +281,7 @@ impl Folder {
     }
 }
 
-fn is_folder(error: &io::Error) -> bool {
+fn is_directory(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::IsADirectory || error.kind() == io::ErrorKind::PermissionDenied
 }
 
@@ -289,7 +289,7 @@ fn is_folder(error: &io::Error) -> bool {
 fn plain(name: &OsStr) -> io::Result<&OsStr> {
     let bytes = name.as_bytes();
     if bytes.is_empty() || bytes == b"." || bytes == b".." || bytes.contains(&b'/') || bytes.contains(&0) {
-        let text = format!("{name:?} is not the name of a file in a folder");
+        let text = format!("{name:?} is not the name of a file in a directory");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(name)
@@ -316,72 +316,75 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_folder_leads_out_of_it() {
+    fn nothing_in_a_directory_leads_out_of_it() {
         let place = tempfile::tempdir().unwrap();
         let inside = place.path().join("inside");
         fs::create_dir(&inside).unwrap();
         fs::create_dir(place.path().join("outside")).unwrap();
         fs::write(place.path().join("outside/file"), "kept").unwrap();
-        symlink(place.path().join("outside"), inside.join("folder-link")).unwrap();
+        symlink(place.path().join("outside"), inside.join("directory-link")).unwrap();
         symlink(place.path().join("outside/file"), inside.join("file-link")).unwrap();
-        let folder = Folder::open(&inside).unwrap();
-        for name in ["..", ".", "", "../outside", "/tmp", "folder-link/file", "a/b"] {
-            assert!(folder.create(name).is_err(), "{name:?}");
-            assert!(folder.open_file(name).is_err(), "{name:?}");
-            assert!(folder.folder(name).is_err(), "{name:?}");
-            assert!(folder.make_folder(name).is_err(), "{name:?}");
-            assert!(folder.remove_tree(name).is_err(), "{name:?}");
-            assert!(folder.rename("file-link", &folder, name).is_err(), "{name:?}");
-            assert!(folder.publish("file-link", &folder, name).is_err(), "{name:?}");
+        let directory = Directory::open(&inside).unwrap();
+        for name in ["..", ".", "", "../outside", "/tmp", "directory-link/file", "a/b"] {
+            assert!(directory.create(name).is_err(), "{name:?}");
+            assert!(directory.open_file(name).is_err(), "{name:?}");
+            assert!(directory.directory(name).is_err(), "{name:?}");
+            assert!(directory.make_directory(name).is_err(), "{name:?}");
+            assert!(directory.remove_tree(name).is_err(), "{name:?}");
+            assert!(directory.rename("file-link", &directory, name).is_err(), "{name:?}");
+            assert!(directory.publish("file-link", &directory, name).is_err(), "{name:?}");
         }
-        assert!(folder.folder("folder-link").is_err() && folder.remove_tree("folder-link").is_err());
-        assert!(folder.open_file("file-link").is_err() && folder.create("file-link").is_err());
-        assert!(folder.open_own("file-link").is_err());
+        assert!(
+            directory.directory("directory-link").is_err()
+                && directory.remove_tree("directory-link").is_err()
+        );
+        assert!(directory.open_file("file-link").is_err() && directory.create("file-link").is_err());
+        assert!(directory.open_own("file-link").is_err());
         // The targets of links survive the removal of a tree.
-        folder.make_folder("tree").unwrap().make_folder("branch").unwrap();
+        directory.make_directory("tree").unwrap().make_directory("branch").unwrap();
         symlink(place.path().join("outside"), inside.join("tree/branch/link")).unwrap();
-        folder.remove_tree("tree").unwrap();
+        directory.remove_tree("tree").unwrap();
         fs::create_dir_all(inside.join("deep").join("x/".repeat(200))).unwrap();
-        folder.remove_tree("deep").unwrap();
+        directory.remove_tree("deep").unwrap();
         assert_eq!(fs::read_to_string(place.path().join("outside/file")).unwrap(), "kept");
         assert!(!inside.join("tree").exists());
     }
 
     #[test]
-    fn folder_stays_the_same_when_its_path_leads_elsewhere() {
+    fn directory_stays_the_same_when_its_path_leads_elsewhere() {
         let place = tempfile::tempdir().unwrap();
         let (first, second) = (place.path().join("first"), place.path().join("second"));
         fs::create_dir(&first).unwrap();
         fs::create_dir(&second).unwrap();
-        let folder = Folder::open(&first).unwrap();
+        let directory = Directory::open(&first).unwrap();
         fs::rename(&first, place.path().join("moved")).unwrap();
         symlink(&second, &first).unwrap();
-        folder.create("file").unwrap();
+        directory.create("file").unwrap();
         assert!(place.path().join("moved/file").exists() && !second.join("file").exists());
     }
 
     #[test]
     fn publish_refuses_to_replace_a_file() {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(place.path()).unwrap();
+        let directory = Directory::open(place.path()).unwrap();
         fs::write(place.path().join("built"), "new").unwrap();
         fs::write(place.path().join("part"), "old").unwrap();
-        let error = folder.publish("built", &folder, "part").unwrap_err();
+        let error = directory.publish("built", &directory, "part").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(place.path().join("part")).unwrap(), "old");
-        folder.remove_file("part").unwrap();
-        folder.publish("built", &folder, "part").unwrap();
+        directory.remove_file("part").unwrap();
+        directory.publish("built", &directory, "part").unwrap();
         assert_eq!(fs::read_to_string(place.path().join("part")).unwrap(), "new");
         assert!(!place.path().join("built").exists());
     }
 
     #[test]
-    fn folder_that_others_may_write_is_shared() {
+    fn directory_that_others_may_write_is_shared() {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(place.path()).unwrap();
+        let directory = Directory::open(place.path()).unwrap();
         for (mode, private) in [(0o700, true), (0o755, true), (0o770, false), (0o1777, false)] {
             fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(folder.refuse_shared().is_ok(), private, "{mode:o}");
+            assert_eq!(directory.refuse_shared().is_ok(), private, "{mode:o}");
         }
     }
 }

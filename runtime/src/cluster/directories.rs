@@ -14,10 +14,10 @@ const DYING_PAUSE: Duration = Duration::from_millis(5);
 
 /// Creates a private directory, 0700, in each of these places (the system's directory for temporary files if there are
 /// none), and the locks that keep them. Remains of dead processes in these places are removed.
-pub(super) fn private_folders(
+pub(super) fn private_directories(
     places: &[PathBuf],
     secret: &Secret,
-) -> Result<(Vec<PathBuf>, Vec<scratch::FolderLock>), ClusterError> {
+) -> Result<(Vec<PathBuf>, Vec<scratch::DirectoryLock>), ClusterError> {
     let places = match places {
         [] => vec![std::env::temp_dir()],
         places => places.to_vec(),
@@ -27,7 +27,7 @@ pub(super) fn private_folders(
     for place in places {
         // User code has another working directory, and receives paths in these directories.
         let place =
-            std::path::absolute(&place).map_err(|source| ClusterError::Folder { path: place, source })?;
+            std::path::absolute(&place).map_err(|source| ClusterError::Directory { path: place, source })?;
         scratch::sweep(&place);
         let path = place.join(&name);
         match scratch::make(&path) {
@@ -36,8 +36,8 @@ pub(super) fn private_folders(
                 holds.push(hold);
             }
             Err(source) => {
-                remove_folders(&made);
-                return Err(ClusterError::Folder { path, source });
+                remove_directories(&made);
+                return Err(ClusterError::Directory { path, source });
             }
         }
     }
@@ -46,17 +46,17 @@ pub(super) fn private_folders(
 
 /// Removes a worker's directories. If the process that created their parent directory was killed, that is removed too
 /// once no other process uses it.
-pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::FolderLock>, orphaned: bool) {
-    remove_folders(folders);
+pub fn leave_directories(directories: &[PathBuf], holds: Vec<scratch::DirectoryLock>, orphaned: bool) {
+    remove_directories(directories);
     drop(holds);
     if !orphaned {
         return;
     }
-    let mut left: Vec<&Path> = folders.iter().filter_map(|folder| folder.parent()).collect();
+    let mut left: Vec<&Path> = directories.iter().filter_map(|directory| directory.parent()).collect();
     let began = Instant::now();
     loop {
         left.retain(|parent| {
-            scratch::sweep_folder(parent);
+            scratch::sweep_directory(parent);
             parent.exists()
         });
         if left.is_empty() || DYING_TIMEOUT < began.elapsed() {
@@ -67,10 +67,10 @@ pub fn leave_folders(folders: &[PathBuf], holds: Vec<scratch::FolderLock>, orpha
 }
 
 /// Removes directories of this process, as far as possible.
-pub fn remove_folders(folders: &[PathBuf]) {
-    for folder in folders {
-        if let Err(error) = scratch::remove(folder) {
-            tracing::warn!(folder = %folder.display(), %error, "a temporary folder could not be removed");
+pub fn remove_directories(directories: &[PathBuf]) {
+    for directory in directories {
+        if let Err(error) = scratch::remove(directory) {
+            tracing::warn!(directory = %directory.display(), %error, "a temporary directory could not be removed");
         }
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn create_private(path: &Path) -> io::Result<()> {
 
 /// Directory that is removed on drop.
 #[derive(Debug)]
-pub(super) struct TaskFolder(PathBuf);
+pub(super) struct TaskDirectory(PathBuf);
 
-impl TaskFolder {
+impl TaskDirectory {
     /// Creates a new directory of this name, with a directory for temporary files and links to `files`.
     /// The `program` is copied if it is among them and its mode does not permit execution.
     ///
@@ -31,12 +31,12 @@ impl TaskFolder {
     pub fn make(within: &Path, name: &str, files: &[ShippedFile], program: &str) -> io::Result<Self> {
         let path = within.join(name);
         create_private(&path)?;
-        let folder = Self(path);
-        create_private(&folder.0.join("tmp"))?;
+        let directory = Self(path);
+        create_private(&directory.0.join("tmp"))?;
         for file in files {
-            folder.add(file, file.name == program)?;
+            directory.add(file, file.name == program)?;
         }
-        Ok(folder)
+        Ok(directory)
     }
 
     fn add(&self, file: &ShippedFile, is_program: bool) -> io::Result<()> {
@@ -56,7 +56,7 @@ impl TaskFolder {
     }
 }
 
-impl Drop for TaskFolder {
+impl Drop for TaskDirectory {
     fn drop(&mut self) {
         // Files that a command has protected from its own user stay until the worker's directory is removed.
         let _ = fs::remove_dir_all(&self.0);
