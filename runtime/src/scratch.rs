@@ -246,7 +246,7 @@ fn remove_once(directory: &Path) -> io::Result<()> {
 
 /// Unpredictable name of a directory, which other users cannot create first: it contains part of a hash of the secret.
 pub(crate) fn name(what: &str, secret: &Secret) -> PathBuf {
-    PathBuf::from(format!("{PREFIX}{what}{}", &secret.derive("folder").to_text()[..16]))
+    PathBuf::from(format!("{PREFIX}{what}{}", &secret.derive("directory").to_text()[..16]))
 }
 
 #[cfg(test)]

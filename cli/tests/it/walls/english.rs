@@ -9,7 +9,7 @@ use std::fs;
 const STARTS: [&str; 4] = ["What ", "Whether ", "Who ", "How "];
 
 /// Words that are refused everywhere.
-const WORDS: [&str; 13] = [
+const WORDS: [&str; 14] = [
     " anew",
     "folder",
     "whence",
