@@ -1,6 +1,6 @@
 """Workers of Gristmill as detached actors of Ray, one for each node. Ray restarts an actor elsewhere if its node is lost.
 
-    ray.py up NAME ADDRESS NODES CPUS COMMAND...  < JOIN_LINE     e.g. gristmill worker --join -
+    ray.py up NAME ADDRESS NODES CPUS COMMAND...  < JOIN_LINE     e.g. gristmill cluster worker --join -
     ray.py down NAME ADDRESS
 
 Used by `gristmill cluster up --on ray` and `gristmill cluster down`. Prints the host of each actor that has a node.

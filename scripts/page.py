@@ -100,7 +100,7 @@ class Cluster:
         self.environment = {**os.environ, "XDG_STATE_HOME": str(directory / "state"), "TMPDIR": str(directory)}
         (directory / "state").mkdir()
         self.start_master()
-        self.workers = [self.start("worker", "--workers", "1", "--slots", "1") for _ in range(2)]
+        self.workers = [self.start("cluster", "worker", "--workers", "1", "--slots", "1") for _ in range(2)]
 
     def start(self, *arguments):
         log = open(self.directory / f"{len(self.ours)}.log", "w")
@@ -109,9 +109,9 @@ class Cluster:
         return started
 
     def start_master(self):
-        master = self.start("master")
+        master = self.start("cluster", "master")
         end = time.monotonic() + TIMEOUT_SECONDS
-        while subprocess.run([self.program, "status"], env=self.environment, capture_output=True).returncode:
+        while subprocess.run([self.program, "cluster", "status"], env=self.environment, capture_output=True).returncode:
             assert time.monotonic() < end, "the master does not answer"
             time.sleep(0.1)
         return master
@@ -139,7 +139,7 @@ def children(pid: int) -> list:
 
 def check(cluster: Cluster, browser: Browser, pictures):
     directory = cluster.directory
-    browser.open(cluster.ask("page"))
+    browser.open(cluster.ask("cluster", "page"))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     assert "enter=" not in browser.run("return location.href"), "the code stays in the address"
     browser.until("both workers", "document.querySelectorAll('#workers-table tbody tr').length === 2")
@@ -207,7 +207,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
 
     # A browser without a link is shown a hint and no data.
     browser.run("sessionStorage.clear(); location.hash = ''; location.reload()")
-    browser.until("the page is closed without a link", "document.getElementById('notice').innerText.includes('gristmill page')")
+    browser.until("the page is closed without a link", "document.getElementById('notice').innerText.includes('gristmill cluster page')")
     assert browser.run("return document.body.innerText.includes('worker-2')") is False
 
 
@@ -218,12 +218,12 @@ def sleeper(cluster: Cluster, name: str) -> str:
 
 
 def state(cluster: Cluster, job: str) -> str:
-    return json.loads(cluster.ask("status", job, "--json"))["state"]
+    return json.loads(cluster.ask("cluster", "status", job, "--json"))["state"]
 
 
 def open_job(cluster: Cluster, browser: Browser, job: str, *flags: str):
     """The page of a job, with a fresh link."""
-    browser.open(cluster.ask("page", *flags))
+    browser.open(cluster.ask("cluster", "page", *flags))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     browser.run(f"location.hash = '#{job}'")
     browser.until(f"{job} runs", "document.getElementById('job-state').innerText === 'running'")
@@ -283,7 +283,7 @@ def foreign_page():
 def cancel_not(cluster: Cluster, browser: Browser):
     """A read-only page says so and cannot cancel, nor can one of another origin."""
     job = sleeper(cluster, "spared")
-    master = cluster.ask("page").split("/")[2]
+    master = cluster.ask("cluster", "page").split("/")[2]
     route = f"http://{master}/api/v1/jobs/{job}/cancel"
     # The tab has a token that may cancel. A foreign page in it has none, and no browser adds it.
     with foreign_page() as address:
@@ -295,18 +295,18 @@ def cancel_not(cluster: Cluster, browser: Browser):
         assert [answer["status"] for answer in answers if answer["url"] == route] == [403], answers
     assert state(cluster, job) == "running", "a foreign page has cancelled a job"
     open_job(cluster, browser, job)
-    browser.until("why there is no button", "document.getElementById('cancel').hidden && document.getElementById('cancel-hint').innerText.includes('gristmill page --may-cancel')")
+    browser.until("why there is no button", "document.getElementById('cancel').hidden && document.getElementById('cancel-hint').innerText.includes('gristmill cluster page --may-cancel')")
     assert browser.run("return document.cookie") == ""
     status = browser.run("return fetch(arguments[0], { method: 'POST', headers: { Authorization: 'Bearer ' + sessionStorage.getItem('gristmill.token') } }).then((answer) => answer.status)", route)
     assert status == 403, status
     assert state(cluster, job) == "running", "a page that only looks has cancelled a job"
-    cluster.ask("cancel", job)
+    cluster.ask("job", "cancel", job)
     browser.until("its end", "document.getElementById('job-state').innerText === 'cancelled' && document.getElementById('cancel-hint').hidden")
 
 
 def take_port(cluster: Cluster, browser: Browser):
     """A process that takes the port of a killed master does not receive the token."""
-    link = cluster.ask("page")
+    link = cluster.ask("cluster", "page")
     browser.open(link)
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     token = browser.run("return sessionStorage.getItem('gristmill.token')")
@@ -336,7 +336,7 @@ def look_back(cluster: Cluster, browser: Browser):
     ended.send_signal(signal.SIGTERM)
     ended.wait(TIMEOUT_SECONDS)
     cluster.start_master()
-    browser.open(cluster.ask("page"))
+    browser.open(cluster.ask("cluster", "page"))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     browser.run("location.hash = '#job-2'")
     browser.until("a job of before", "document.getElementById('job-title').textContent === 'job-2 synthetic' && 14 <= document.querySelectorAll('#tasks-table tbody tr').length")
@@ -361,7 +361,7 @@ def look(cluster: Cluster, pictures: pathlib.Path):
     for name, width, height, dark in (("dark", 1280, 1000, True), ("narrow", 420, 900, False)):
         browser = Browser(width, height, dark)
         try:
-            browser.open(cluster.ask("page"))
+            browser.open(cluster.ask("cluster", "page"))
             browser.until("jobs", "document.querySelectorAll('#jobs-table tbody tr').length")
             browser.picture(pictures / f"{name}.png")
         finally:
@@ -386,7 +386,7 @@ def main() -> int:
             browser = Browser(1280, 1000, False)
             check(cluster, browser, options.pictures)
             cancel(cluster, browser, options.pictures)
-            judge(browser, cluster.ask("page").split("/")[2])
+            judge(browser, cluster.ask("cluster", "page").split("/")[2])
             if options.pictures:
                 look(cluster, options.pictures)
             cancel_not(cluster, browser)

@@ -172,7 +172,7 @@ def command(browser: Browser, name: str, **parameters):
 
 def open_page(browser: Browser, cluster: Cluster, line: dict):
     command(browser, "Page.addScriptToEvaluateOnNewDocument", source=PREPARED.replace("__LINE__", json.dumps(line)).replace("__TURNS__", json.dumps(TURNS)))
-    browser.open(cluster.ask("page"))
+    browser.open(cluster.ask("cluster", "page"))
     browser.until("the feed", "document.getElementById('connection').textContent === 'live'")
     browser.until("jobs", "document.querySelectorAll('#jobs-table tbody tr').length > 5")
     browser.until("who comes next", "document.querySelectorAll('#turns-table tbody tr').length > 5")

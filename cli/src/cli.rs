@@ -99,7 +99,7 @@ enum Cluster {
     Page(page::PageCommand),
 }
 
-/// Commands about schedulers, besides `compare`.
+/// Commands about schedulers, besides `lab compare`.
 #[derive(Subcommand)]
 #[command(defer = true)]
 enum Lab {

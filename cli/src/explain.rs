@@ -1,4 +1,4 @@
-//! `explain`: why a task ran where and when it did, or why a job waits.
+//! `job explain`: why a task ran where and when it did, or why a job waits.
 
 use crate::flags::MasterFlags;
 use crate::query::parse_job;

@@ -1,4 +1,4 @@
-//! `trace JOB` and `report JOB`: records of jobs, including those of earlier masters.
+//! `job trace JOB` and `job report JOB`: records of jobs, including those of earlier masters.
 
 use crate::flags::MasterFlags;
 use crate::query::parse_job;

@@ -88,8 +88,8 @@
 //!
 //! `cargo run --release -- run line-lengths book.txt` starts a master and workers, prints lines of length,
 //! tab and count, and leaves nothing behind. `--output DIR` keeps the parts in a directory instead. `--help`
-//! after any command lists its options. The same program is also `master`, `worker`, `submit`, `status` and
-//! so on. The workers of a cluster must run the program that submits, since that is how they know its jobs.
+//! after any command lists its options. The same program is also `cluster master`, `cluster worker`, `submit`,
+//! `cluster status` and so on. The workers of a cluster must run the program that submits, since that is how they know its jobs.
 //!
 //! (`Add` and `WriteCount` need not be written: [`Sum::new`](prelude::Sum::new) and
 //! [`WriteTotal::<u64, Sum<u64>>::default`](prelude::WriteTotal) are the same.)

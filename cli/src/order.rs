@@ -1,4 +1,4 @@
-//! `order`: jobs that all wait at the start, in the order of an algorithm.
+//! `lab order`: jobs that all wait at the start, in the order of an algorithm.
 
 use crate::files::{InputFileError, read_text};
 use crate::terminal::stdout_result;

@@ -1,4 +1,4 @@
-//! `page` and `run --show`: a link that opens the live page of a running master in a browser.
+//! `cluster page` and `run --show`: a link that opens the live page of a running master in a browser.
 
 use crate::flags::MasterFlags;
 use crate::settings::Settings;

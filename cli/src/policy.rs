@@ -1,4 +1,4 @@
-//! `policy`: shows or changes the policy of a running master.
+//! `cluster policy`: shows or changes the policy of a running master.
 
 use crate::flags::MasterFlags;
 use crate::settings::Settings;

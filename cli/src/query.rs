@@ -1,4 +1,4 @@
-//! `status`, `jobs`, `wait`, `cancel`, `logs`: queries to a running master.
+//! `cluster status`, `job list`, `job wait`, `job cancel`, `job logs`: queries to a running master.
 
 use crate::bars::JobProgress;
 use crate::flags::MasterFlags;

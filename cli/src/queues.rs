@@ -1,4 +1,4 @@
-//! `place` and `size`: workers as queues. They split arriving tasks over workers, and choose how many workers
+//! `lab place` and `lab size`: workers as queues. They split arriving tasks over workers, and choose how many workers
 //! to buy.
 
 use crate::files::InputFileError;

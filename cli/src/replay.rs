@@ -1,4 +1,4 @@
-//! `replay`: compares the orders of a journal with those of the present core.
+//! `lab replay`: compares the orders of a journal with those of the present core.
 
 use crate::files::InputFileError;
 use crate::terminal::{stdout_json, stdout_text};

@@ -1,4 +1,4 @@
-//! `report JOB`: all records of a job on one self-contained page, to be sent to a colleague.
+//! `job report JOB`: all records of a job on one self-contained page, to be sent to a colleague.
 
 use crate::advice::advice;
 use crate::summary;

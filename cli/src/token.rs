@@ -1,4 +1,4 @@
-//! `token`: creates, revokes and rotates tokens of a running master.
+//! `cluster token`: creates, revokes and rotates tokens of a running master.
 //!
 //! See `http::Token` for tokens and `master::tokens` for their rights.
 

@@ -1,4 +1,4 @@
-//! `whatif`: the jobs of a journal under other policies, by the cluster simulator.
+//! `lab whatif`: the jobs of a journal under other policies, by the cluster simulator.
 
 use crate::files::InputFileError;
 use crate::replay::say_torn;

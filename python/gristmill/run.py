@@ -41,7 +41,7 @@ class JobRun:
         self._pickled = pickled
         #: Path of the result.
         self.output = output
-        #: Status of the job, as `gristmill status --json` prints it; None before the first report.
+        #: Status of the job, as `gristmill cluster status --json` prints it; None before the first report.
         self.job_status: Optional[Dict[str, Any]] = None
         #: Timeline in the format of Chrome's traces; None until the end.
         self.trace: Optional[Dict[str, Any]] = None

@@ -28,12 +28,12 @@ def join(tmp_path):
         return next(state.rglob("join"), None)
 
     try:
-        start("master", "--allow-commands", "--allow-root")
+        start("cluster", "master", "--allow-commands", "--allow-root")
         end = time.monotonic() + PATIENCE_SECONDS
         while line() is None:
             assert time.monotonic() < end, (tmp_path / "log").read_text()
             time.sleep(0.05)
-        start("worker", "--workers", "1", "--allow-root", "--join", str(line()))
+        start("cluster", "worker", "--workers", "1", "--allow-root", "--join", str(line()))
         yield line()
     finally:
         for process in reversed(started):

@@ -192,13 +192,13 @@ class Place:
     def gristmill(self, *words: object) -> subprocess.CompletedProcess:
         # Flags of workers may end the command.
         verb, *further = words
-        return self.lan.run(1, "env", *self.environment, self.program, verb, "--state", self.seen_state, *further)
+        return self.lan.run(1, "env", *self.environment, self.program, *verb.split(), "--state", self.seen_state, *further)
 
     def submit(self, *words: object) -> subprocess.CompletedProcess:
         return self.gristmill("submit", *words)
 
     def workers(self) -> list[str]:
-        listed = as_json(self.gristmill("status", "--json"))["workers"]
+        listed = as_json(self.gristmill("cluster status", "--json"))["workers"]
         return sorted(worker["host"].split("/")[0] for worker in listed if not worker["away"])
 
     def make_data(self, host: int = 1) -> None:
@@ -236,7 +236,7 @@ class Place:
         compared = self.directory / "compare"
         compared.mkdir()
         (compared / "tiny.toml").write_text(WORKLOAD)
-        said = self.gristmill("compare", compared / "tiny.toml", "--policy", "fifo,fair", "--repeat", 1, "--no-warm-up",
+        said = self.gristmill("lab compare", compared / "tiny.toml", "--policy", "fifo,fair", "--repeat", 1, "--no-warm-up",
                               "--no-calibration", "--out", compared / "out", "--join", f"{self.seen_state}/join")
         pages = [(compared / f"out/runs/{run}-1/results.json").exists() for run in ("fifo", "fair")]
         check("compare runs two policies", said.returncode == 0 and pages == [True, True], said.stderr)
@@ -247,7 +247,7 @@ class Place:
                              "--split-size", "64KiB", "--allow-root", "--output", "/tmp/data/lost", "--quiet", "--state",
                              self.seen_state)
         wait("a job that runs", lambda: any(one["state"] == "running" and one["maps"]["done"] > 0
-                                            for one in as_json(self.gristmill("jobs", "--json"))))
+                                            for one in as_json(self.gristmill("job list", "--json"))))
         self.lan.kill(lost)
         check(f"node{lost} was lost while the job ran", job.poll() is None)
         check("the job ends well without it", job.wait(timeout=120) == 0)

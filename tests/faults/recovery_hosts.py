@@ -170,13 +170,13 @@ class Cluster:
         self.journal = Journal(directory / "journal")
         self.flags = ["--allow-root", "--insecure-plaintext"]
         self.workers: dict[int, subprocess.Popen] = {}
-        self.master = self.start(MASTER, ["master", "--listen", f"{lan.address(MASTER)}:0", "--journal",
+        self.master = self.start(MASTER, ["cluster master", "--listen", f"{lan.address(MASTER)}:0", "--journal",
                                           str(self.journal.path), *self.flags])
         self.join = directory / "state" / "join"
         wait("the join line", lambda: self.join.exists() and self.join.read_text().strip())
         for host in WORKERS:
             speed = ["--speed", speeds[host]] if host in speeds else []
-            self.workers[host] = self.start(host, ["worker", "--workers", "1", "--slots", "1", "--join",
+            self.workers[host] = self.start(host, ["cluster worker", "--workers", "1", "--slots", "1", "--join",
                                                    str(self.join), *self.flags, *speed])
             wait(f"worker {host}", lambda: len(self.journal.facts("worker_joined")) == len(self.workers))
 
@@ -184,9 +184,9 @@ class Cluster:
         return self.directory / f"log-{host}-{role}"
 
     def start(self, host: int, words: list[str]) -> subprocess.Popen:
-        with open(self.log(host, words[0]), "ab") as log:
+        with open(self.log(host, words[0].split()[-1]), "ab") as log:
             # A group of its own, so that its children end with it.
-            return subprocess.Popen(self.lan.on(host, self.program, *words), stdout=log, stderr=log,
+            return subprocess.Popen(self.lan.on(host, self.program, *words[0].split(), *words[1:]), stdout=log, stderr=log,
                                     env=self.environment, start_new_session=True)
 
     def submit(self, job: list[str], output: pathlib.Path) -> subprocess.Popen:

@@ -366,7 +366,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         path = flags.keep or pathlib.Path(directory) / "cases.json"
         path.write_text(json.dumps({"tol": 1e-9, "cases": drawn}, indent=1))
-        done = subprocess.run([flags.program, "verify", "--quiet", "--cases", path], capture_output=True, text=True)
+        done = subprocess.run([flags.program, "lab", "verify", "--quiet", "--cases", path], capture_output=True, text=True)
         print(done.stdout, done.stderr, sep="", end="")
     kinds = [case["kind"] for case in drawn]
     print(", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds))))

@@ -168,13 +168,13 @@ class StandingCluster:
         of_worker = {flag: value for flag, value in shape.items() if flag not in of_master}
         self.processes = []
         divided = ["--divided-slots"] if "--map-slots" in shape else []
-        self.start([program, "master", "--state", str(self.state), *divided, *words(of_master)], "master")
+        self.start([program, "cluster", "master", "--state", str(self.state), *divided, *words(of_master)], "master")
         deadline = time.monotonic() + CASE_SECONDS_MAX
         while not (self.state / "join").exists():
             if deadline < time.monotonic() or self.processes[0].poll() is not None:
                 raise RuntimeError(f"the master did not start: {(directory / 'master').read_text()}")
             time.sleep(0.01)
-        self.start([program, "worker", "--state", str(self.state), *words(of_worker)], "worker")
+        self.start([program, "cluster", "worker", "--state", str(self.state), *words(of_worker)], "worker")
 
     def start(self, command: list, name: str) -> None:
         with open(self.directory / name, "wb") as words_of_it:
@@ -282,7 +282,7 @@ class Bench:
             done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, timeout=CASE_SECONDS_MAX)
             if case.output == "detach" and done.returncode == 0:
                 job = json.loads(done.stdout)["job"] if done.stdout[:1] == b"{" else done.stdout.decode().split()[0]
-                done = subprocess.run([self.program, "wait", job, "--state", str(cluster.state)], cwd=directory, capture_output=True,
+                done = subprocess.run([self.program, "job", "wait", job, "--state", str(cluster.state)], cwd=directory, capture_output=True,
                                       timeout=CASE_SECONDS_MAX)
         except subprocess.TimeoutExpired as late:
             return Difference("time", f"it did not end within {CASE_SECONDS_MAX} s", (late.stderr or b"").decode(errors="replace"))

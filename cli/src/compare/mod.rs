@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Flags of `compare` besides those of clusters and masters.
+/// Flags of `lab compare` besides those of clusters and masters.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 struct CompareFlags {

@@ -144,7 +144,7 @@ fn judge_worker(facts: &WorkerFacts, all: &ClusterFacts, reserve_bytes: u64, fin
         Err(Unheard::Unreached(why)) => {
             return findings.add(
                 format!("{who} is not reached from here: {why}"),
-                "open its port in the firewall (`worker --listen ADDR:PORT-PORT` fixes it), or start it with --advertise \
+                "open its port in the firewall (`cluster worker --listen ADDR:PORT-PORT` fixes it), or start it with --advertise \
                  HOST under which it is reached",
             );
         }

@@ -1,4 +1,4 @@
-//! Flags of worker processes, shared by `run`, which starts its own, and by `worker`.
+//! Flags of worker processes, shared by `run`, which starts its own, and by `cluster worker`.
 //!
 //! The two read their memory in different ways. The meaning of the settings is in `gristmill_worker::settings`.
 

@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(carry_out(&flags("demo", &out)).unwrap(), exit::OK);
         let page = std::fs::read_to_string(out.join("index.html")).unwrap();
         let from = format!("Quick from {}", first_seed(5));
-        assert!(page.contains(&from) && page.contains("gristmill paper demo --quick --seed 5"));
+        assert!(page.contains(&from) && page.contains("gristmill lab paper demo --quick --seed 5"));
     }
 
     #[test]

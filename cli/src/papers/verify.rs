@@ -1,4 +1,4 @@
-//! `verify`: worked cases, computed and compared.
+//! `lab verify`: worked cases, computed and compared.
 
 use crate::files::{InputFileError, read_text};
 use crate::terminal::{stdout_json, stdout_line};

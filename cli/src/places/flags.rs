@@ -1,4 +1,4 @@
-//! Flags of `up` and `down`, and the command lines of master and workers that follow from them.
+//! Flags of `cluster up` and `cluster down`, and the command lines of master and workers that follow from them.
 
 use super::record::Place;
 use super::ssh::read_hosts;

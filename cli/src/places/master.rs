@@ -1,4 +1,4 @@
-//! Master of `up`: a process of this machine that outlives the command and holds the state directory.
+//! Master of `cluster up`: a process of this machine that outlives the command and holds the state directory.
 
 use super::{last_words, refused};
 use crate::flags::JOIN_FILE;

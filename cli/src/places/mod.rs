@@ -1,7 +1,7 @@
-//! `up` and `down`: a cluster whose workers are started by ssh, Slurm, Ray or Kubernetes.
+//! `cluster up` and `cluster down`: a cluster whose workers are started by ssh, Slurm, Ray or Kubernetes.
 //!
 //! Each place starts, replaces and ends workers by its own means, with the templates in `deploy`. Everything
-//! that may run somewhere is written to a [`record::Record`] first, so that `down` ends all of it.
+//! that may run somewhere is written to a [`record::Record`] first, so that `cluster down` ends all of it.
 
 mod flags;
 mod kubernetes;
@@ -30,7 +30,7 @@ use record::{Place, Record};
 use std::path::Path;
 use std::time::Duration;
 
-/// Label of the token with which workers of `up` join.
+/// Label of the token with which workers of `cluster up` join.
 const TOKEN_LABEL: &str = "guests";
 
 /// Time for the workers to join.
@@ -39,7 +39,7 @@ const JOIN_MAX: Duration = Duration::from_secs(60);
 /// Exit code of `ssh` itself.
 const SSH_FAILED: i32 = 255;
 
-/// Error of `up` or `down`.
+/// Error of `cluster up` or `cluster down`.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The cluster is in another state, or a program of the place failed.
@@ -105,7 +105,7 @@ async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) 
     make_private_directory(&state)?;
     let mut record = record.claim(&state)?;
     if let Err(error) = start(flags, &state, &words, &mut record).await {
-        // Workers that do not start are ended again; those that cannot be ended are left to `down`.
+        // Workers that do not start are ended again; those that cannot be ended are left to `cluster down`.
         if let Err(left) = take_down(record, &state, false).await {
             complain("warning", &sanitize::message(&chain(left.as_ref())));
         }

@@ -1,4 +1,4 @@
-//! Record of what `up` has started: a private file below the state directory, which `down` reads.
+//! Record of what `cluster up` has started: a private file below the state directory, which `cluster down` reads.
 //!
 //! Invariant: everything that may run somewhere is in the record; entries of the record need not run. It
 //! contains no secret.
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct Record {
     /// Unique name of the cluster.
     pub name: String,
-    /// Machine on which `up` was called.
+    /// Machine on which `cluster up` was called.
     pub machine: String,
     /// Location of the workers.
     pub place: Place,
@@ -55,7 +55,7 @@ impl Record {
     /// # Errors
     /// A cluster that is up already, a master that was started by hand, or an error of the file system.
     pub fn claim(self, state: &Path) -> anyhow::Result<Self> {
-        // The lock excludes another `up` until the record is written.
+        // The lock excludes another `cluster up` until the record is written.
         let held = StateDirectory::take(state.to_owned());
         if let Some(there) = Self::read(state)? {
             return Err(refused(format!(
@@ -89,7 +89,7 @@ impl Record {
     /// # Errors
     /// An error of the file system.
     pub fn write(&self) -> anyhow::Result<()> {
-        // A directory of its own: masters remove unfinished files from theirs while `up` writes.
+        // A directory of its own: masters remove unfinished files from theirs while `cluster up` writes.
         self.path.parent().map_or(Ok(()), make_private_directory)?;
         let text = serde_json::to_vec_pretty(self)?;
         let written =

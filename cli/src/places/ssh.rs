@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 /// The script that runs on hosts.
 const SCRIPT: &str = include_str!("../../../deploy/ssh.sh");
 
-/// Directory of all workers of `up` on a host, below the home directory.
+/// Directory of all workers of `cluster up` on a host, below the home directory.
 const GUESTS: &str = ".local/state/gristmill/guests";
 
 /// Maximum number of hosts that are called at once.

@@ -1,4 +1,4 @@
-//! `master` and `worker`: the processes of a cluster, started by a user or by `run`.
+//! `cluster master` and `cluster worker`: the processes of a cluster, started by a user or by `run`.
 //!
 //! Shared here: a process that ends on request, and its log.
 

@@ -133,7 +133,7 @@ async fn say_how_it_goes(mut requests: EndRequests) {
     tracing::info!("ending at once");
 }
 
-/// One worker process, a child of `run` or of `worker`.
+/// One worker process, a child of `run` or of `cluster worker`.
 pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     // In this order: only root can change the score of a process whose memory is private.
     gristmill_runtime::out_of_memory::offer_this_process_first();

@@ -1,4 +1,4 @@
-//! `sim --list`: all names of policies, placements, estimators, workloads and metrics.
+//! `lab sim --list`: all names of policies, placements, estimators, workloads and metrics.
 
 use super::source::generators;
 use gristmill_runtime::registry::Registry;

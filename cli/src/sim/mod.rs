@@ -1,4 +1,4 @@
-//! `sim`: policies on simulated jobs and machines.
+//! `lab sim`: policies on simulated jobs and machines.
 //!
 //! Flags are here; `source` reads jobs, `machines` makes the simulated cluster, `model` does one run, `output` prints. Not
 //! here: simulators and policies, which are in the scheduler.

@@ -1,4 +1,4 @@
-//! `gristmill compare`: real clusters in sequence, and the page about them.
+//! `gristmill lab compare`: real clusters in sequence, and the page about them.
 
 use crate::support::standing::Standing;
 use crate::support::{Sandbox, TIMEOUT, until};

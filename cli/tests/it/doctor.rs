@@ -1,4 +1,4 @@
-//! Findings of `gristmill doctor` about faults in real processes, one at a time: each is named, with a
+//! Findings of `gristmill cluster doctor` about faults in real processes, one at a time: each is named, with a
 //! remedy.
 //!
 //! Cut routes between hosts are in `cuts`.

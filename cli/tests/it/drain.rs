@@ -147,6 +147,6 @@ fn drain_of_a_worker_that_is_not_there_is_refused_by_name() {
     let sandbox = Sandbox::new();
     let standing = Standing::start(&sandbox, 1);
     let refused = sandbox.gristmill(["drain", "worker-9"]).finish().expect_code(2);
-    refused.expect_words(&["there is no worker-9", "gristmill status"]);
+    refused.expect_words(&["there is no worker-9", "gristmill cluster status"]);
     standing.end();
 }

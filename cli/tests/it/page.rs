@@ -8,7 +8,7 @@ use crate::support::{Sandbox, until};
 use std::io::Write;
 use std::path::Path;
 
-/// A link of the page, as `gristmill page` prints it: its address and its code.
+/// A link of the page, as `gristmill cluster page` prints it: its address and its code.
 fn link(sandbox: &Sandbox) -> String {
     sandbox.gristmill(["page"]).finish().expect_code(0).stdout_text().trim().to_owned()
 }

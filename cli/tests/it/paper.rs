@@ -1,4 +1,4 @@
-//! `gristmill paper` as a user calls it: mistakes, directories that already exist, and the same bytes twice.
+//! `gristmill lab paper` as a user calls it: mistakes, directories that already exist, and the same bytes twice.
 
 use crate::support::{Sandbox, until};
 use rustix::process::Signal;

@@ -39,7 +39,7 @@ fn token_opens_what_its_role_says_and_nothing_else() {
         with(&sandbox, join, arguments).expect_code(6).expect_words(&[
             "does not allow",
             "hint: ",
-            "gristmill token new",
+            "gristmill cluster token new",
         ])
     };
     allowed(&submit, job).expect_words(&["succeeded"]);

@@ -41,7 +41,7 @@ impl Policy for ShortestFirst {
     }
 }
 
-/// Registry entry that `--policy sjf` selects and `sim --list` describes.
+/// Registry entry that `--policy sjf` selects and `lab sim --list` describes.
 const SJF: Entry<dyn Policy> =
     Entry::new("sjf", "shortest job first, by map tasks", |_| Ok(Box::new(ShortestFirst::default())));
 

@@ -81,7 +81,7 @@ pub(crate) fn each_cell<C: Sync, S: Sync, R: Send>(
 /// All experiments of one paper.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Paper {
-    /// Name of the paper in `gristmill paper NAME`.
+    /// Name of the paper in `gristmill lab paper NAME`.
     pub name: &'static str,
     /// Title, authors and year.
     pub title: &'static str,

@@ -80,7 +80,7 @@ impl Run {
             Scale::Full => " --full",
         };
         let real = if self.real { " --real" } else { "" };
-        format!("gristmill paper {}{real}{scale} --seed {}", self.asked, self.seed)
+        format!("gristmill lab paper {}{real}{scale} --seed {}", self.asked, self.seed)
     }
 
     /// Returns all files of the directory, with their paths in it.
@@ -374,7 +374,7 @@ mod tests {
 
     fn circumstances(date: &str) -> Circumstances {
         Circumstances {
-            command: "gristmill paper all --quick".to_owned(),
+            command: "gristmill lab paper all --quick".to_owned(),
             date: date.to_owned(),
             machine: "2 cores".to_owned(),
             seconds: vec![("demo".to_owned(), 1.25)],

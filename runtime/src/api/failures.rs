@@ -84,7 +84,7 @@ impl FailureCode {
             ),
             Self::OutputGone => Exit::hinted(
                 exit::ENVIRONMENT,
-                "run it again, and leave its output directory alone until it has ended (`gristmill cancel JOB` stops a job); workers on other machines must see it under the same name",
+                "run it again, and leave its output directory alone until it has ended (`gristmill job cancel JOB` stops a job); workers on other machines must see it under the same name",
             ),
             Self::Output | Self::WorkersUnfit => {
                 Exit::hinted(exit::RESOURCES, "free some space, or choose other directories")
@@ -202,19 +202,19 @@ impl ErrorCode {
             Self::Ending | Self::JobForgotten => Exit::with(exit::CLUSTER),
             Self::Owner => Exit::hinted(
                 exit::UNAUTHORISED,
-                "`gristmill jobs` lists owners; an admin token cancels any job",
+                "`gristmill job list` lists owners; an admin token cancels any job",
             ),
             Self::Quota => Exit::hinted(
                 exit::CANCELLED,
-                "`gristmill jobs` lists jobs; `gristmill token new` where the master runs changes quotas",
+                "`gristmill job list` lists jobs; `gristmill cluster token new` where the master runs changes quotas",
             ),
             Self::Resources => Exit::hinted(exit::RESOURCES, DESCRIPTORS_HINT),
             Self::Archive => Exit::hinted(
                 exit::ENVIRONMENT,
                 "remove what is there where the master runs; `gristmill history` shows how the job ended",
             ),
-            Self::Job => Exit::hinted(exit::USAGE, "`gristmill jobs` lists them"),
-            Self::Worker => Exit::hinted(exit::USAGE, "`gristmill status` lists them"),
+            Self::Job => Exit::hinted(exit::USAGE, "`gristmill job list` lists them"),
+            Self::Worker => Exit::hinted(exit::USAGE, "`gristmill cluster status` lists them"),
             _ => Exit::with(exit::ENVIRONMENT),
         }
     }

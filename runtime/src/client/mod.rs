@@ -45,7 +45,7 @@ pub struct RoundReport {
 }
 
 /// A client of one master. [`Rounds`](crate::registry::Rounds) receive one; another program creates one from the join
-/// line that `master` prints:
+/// line that `cluster master` prints:
 ///
 /// ```no_run
 /// # use gristmill_runtime as gristmill;

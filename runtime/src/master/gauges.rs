@@ -1,7 +1,7 @@
 //! Gauges of a running master and its workers, for Prometheus and for probes. Each gauge is declared once, with its
 //! unit and meaning; `GET /metrics` returns all of them.
 //!
-//! Metrics of jobs, as used by `sim` and `compare`, are in the scheduler.
+//! Metrics of jobs, as used by `lab sim` and `lab compare`, are in the scheduler.
 
 use super::state::MasterState;
 use crate::api::{JobState, WorkerStatus};

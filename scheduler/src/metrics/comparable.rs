@@ -1,6 +1,6 @@
 //! Limits from which on a run is not comparable with others because its slots held each other up, or deserves a remark.
 //!
-//! `compare` has the curves of a run and judges each moment.
+//! `lab compare` has the curves of a run and judges each moment.
 
 /// Fraction of a run's time with more working slots than cores from which on it is not comparable, percent.
 pub const OVERCOMMITTED_MAX: f64 = 5.0;

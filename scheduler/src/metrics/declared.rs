@@ -21,13 +21,13 @@ pub enum Better {
 /// System that runs jobs: one of the simulated models, or real processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum System {
-    /// `sim --model fluid`.
+    /// `lab sim --model fluid`.
     Fluid,
-    /// `sim --model slotted`.
+    /// `lab sim --model slotted`.
     Slotted,
-    /// `sim --model cluster`.
+    /// `lab sim --model cluster`.
     Cluster,
-    /// Real processes, as `compare` measures them.
+    /// Real processes, as `lab compare` measures them.
     Live,
 }
 
@@ -49,7 +49,7 @@ impl System {
     /// Returns its name for a sentence.
     fn words(self) -> String {
         match self {
-            System::Live => "`compare`".to_owned(),
+            System::Live => "`lab compare`".to_owned(),
             model => format!("the {} model", model.name()),
         }
     }
@@ -269,7 +269,7 @@ mod tests {
         let error = Metric::named("lateness", System::Fluid).unwrap_err().to_string();
         assert!(
             error.starts_with(
-                "metric `lateness` is measured by `compare`, not by the fluid model; There is jobs"
+                "metric `lateness` is measured by `lab compare`, not by the fluid model; There is jobs"
             ),
             "{error}"
         );

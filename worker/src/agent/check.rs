@@ -1,4 +1,4 @@
-//! Self-report of a worker, including its routes to other workers, for diagnosis (`gristmill doctor`).
+//! Self-report of a worker, including its routes to other workers, for diagnosis (`gristmill cluster doctor`).
 
 use super::files::REQUEST_BYTES_MAX;
 use crate::error_text::chain;

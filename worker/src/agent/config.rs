@@ -126,7 +126,7 @@ impl ExitsWith for WorkerError {
         match self {
             Self::Unreachable { .. } => Exit::hinted(
                 exit::CLUSTER,
-                "check the master's address, or start one with `gristmill master`",
+                "check the master's address, or start one with `gristmill cluster master`",
             ),
             _ => Exit::with(exit::ENVIRONMENT),
         }

@@ -65,12 +65,12 @@ fn page_has_all_sections_and_says_what_is_shown() {
 fn files_can_be_read_by_people_and_programs() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("out"), &Value::Null, false).unwrap();
-    let circumstances = Circumstances::now("gristmill compare".to_owned(), Vec::new());
+    let circumstances = Circumstances::now("gristmill lab compare".to_owned(), Vec::new());
     let page = write(&made(), &circumstances, &store).unwrap();
     let html = std::fs::read_to_string(page).unwrap();
     crate::report::tests::check_markup(&html);
     for words in
-        ["max-srpt is faster than fifo", "Simulated beside real", "Every metric", "gristmill compare"]
+        ["max-srpt is faster than fifo", "Simulated beside real", "Every metric", "gristmill lab compare"]
     {
         assert!(html.contains(words), "{words} is missing");
     }
@@ -105,7 +105,7 @@ fn table_has_a_line_for_each_policy_with_both_simulated_means_beside() {
 fn page_of_more_repetitions_than_one_before_says_that_verdicts_were_seen() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("out"), &Value::Null, false).unwrap();
-    let circumstances = Circumstances::now("gristmill compare".to_owned(), Vec::new());
+    let circumstances = Circumstances::now("gristmill lab compare".to_owned(), Vec::new());
     let page = |repetitions: u32| {
         let comparison = Comparison { repetitions, looks: store.looks().unwrap(), ..made() };
         write(&comparison, &circumstances, &store).unwrap();

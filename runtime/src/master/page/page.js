@@ -20,7 +20,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 // ---- admission -------------------------------------------------------------------------------------------------
 
 const TOKEN = "gristmill.token";
-const CLOSED = "This page is not let in any more. Run `gristmill page` for a new link.";
+const CLOSED = "This page is not let in any more. Run `gristmill cluster page` for a new link.";
 
 async function enter() {
   const code = new URLSearchParams(location.hash.slice(1)).get("enter");
@@ -343,7 +343,7 @@ function drawCluster() {
   jobs.sort((a, b) => rank(a) - rank(b) || (rank(a) === WAITS ? a.job - b.job : b.job - a.job));
   fill($("jobs-table").tBodies[0], jobs.slice(0, ROWS_MAX).map(jobRow));
   $("jobs-more").hidden = jobs.length <= ROWS_MAX;
-  $("jobs-more").textContent = `${jobs.length - ROWS_MAX} more are not shown; \`gristmill jobs\` lists them.`;
+  $("jobs-more").textContent = `${jobs.length - ROWS_MAX} more are not shown; \`gristmill job list\` lists them.`;
   $("jobs-table").hidden = !jobs.length;
   $("no-jobs").hidden = 0 < jobs.length;
   drawTurns(jobs);
@@ -351,7 +351,7 @@ function drawCluster() {
   const [received, sent] = [sums("to"), sums("from")];
   fill($("workers-table").tBodies[0], workers.slice(0, ROWS_MAX).map((worker) => workerRow(worker, received, sent)));
   $("workers-more").hidden = workers.length <= ROWS_MAX;
-  $("workers-more").textContent = `${workers.length - ROWS_MAX} more are not shown; \`gristmill status\` lists them.`;
+  $("workers-more").textContent = `${workers.length - ROWS_MAX} more are not shown; \`gristmill cluster status\` lists them.`;
   $("workers-table").hidden = !workers.length;
   $("no-workers").hidden = 0 < workers.length;
 }
@@ -906,7 +906,7 @@ function drawTasks(job, trace) {
   }));
   const more = rows.length - Math.min(rows.length, ROWS_MAX) + trace.omitted;
   $("tasks-more").hidden = !more;
-  $("tasks-more").textContent = `${more} more are not shown; \`gristmill explain ${jobName(job.job)}\` tells of each.`;
+  $("tasks-more").textContent = `${more} more are not shown; \`gristmill job explain ${jobName(job.job)}\` tells of each.`;
 }
 
 // ---- all together ----------------------------------------------------------------------------------------------
@@ -979,7 +979,7 @@ choose(model.span);
 
 try {
   if (await enter()) { requestAnimationFrame(frame); await follow(); } else {
-    lock("This page shows a running master. Run `gristmill page` beside it, and open the link that it prints.");
+    lock("This page shows a running master. Run `gristmill cluster page` next to it, and open the link that it prints.");
   }
 } catch (error) {
   lock(error instanceof Locked ? error.message : "The master does not answer.");

@@ -41,7 +41,7 @@ async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
     let token = handle.page_codes.take(&code, &handle.tokens, Instant::now());
     let token = token.ok_or_else(|| {
         refusal(
-            "this link was used before, is more than ten minutes old, or gave way to newer ones: `gristmill page` \
+            "this link was used before, is more than ten minutes old, or gave way to newer ones: `gristmill cluster page` \
              prints another",
         )
     })?;

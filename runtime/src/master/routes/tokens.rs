@@ -21,7 +21,7 @@ pub(super) async fn new_token(handle: &MasterHandle, sent: ShownBody) -> Answere
     // A name missing from the list is no reason to refuse the token.
     if change_tokens(handle, move |tokens| tokens.note_made(&name)).await.is_err() {
         tracing::warn!(
-            "the state directory cannot be written: `token list` will not show the token that was just made"
+            "the state directory cannot be written: `cluster token list` will not show the token that was just made"
         );
     }
     ok(&MadeToken { token: token.to_text().to_string() })

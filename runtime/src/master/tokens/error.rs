@@ -25,7 +25,7 @@ pub enum TokensError {
         label: String,
     },
     /// The name of the token to be created is revoked.
-    #[error("{name} is revoked: choose another label, or make all tokens new with `gristmill token rotate`")]
+    #[error("{name} is revoked: choose another label, or make all tokens new with `gristmill cluster token rotate`")]
     Revoked { name: String },
     /// The token that requested a page is not valid any more.
     #[error("{name}, which asked for this page, is revoked or of an earlier generation")]
@@ -35,7 +35,7 @@ pub enum TokensError {
     Page { name: String },
     /// The token in the state directory, without which no other token could be created.
     #[error(
-        "{name} is the token of the user who started the master: `gristmill token rotate` makes it and all others new"
+        "{name} is the token of the user who started the master: `gristmill cluster token rotate` makes it and all others new"
     )]
     Own { name: String },
     /// No token of that generation has been created yet.
@@ -47,7 +47,7 @@ pub enum TokensError {
     },
     /// Too many tokens are revoked.
     #[error(
-        "{REVOKED_MAX} tokens are revoked already: `gristmill token rotate` makes all others new instead"
+        "{REVOKED_MAX} tokens are revoked already: `gristmill cluster token rotate` makes all others new instead"
     )]
     Full,
     /// The token does not submit jobs.

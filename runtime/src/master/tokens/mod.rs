@@ -53,7 +53,7 @@ struct TokensFile {
     /// Quotas of tokens by role and label, for all generations.
     #[serde(default)]
     quotas: BTreeMap<String, Quota>,
-    /// Names of created tokens, for `token list`, of the current generation and the previous one.
+    /// Names of created tokens, for `cluster token list`, of the current generation and the previous one.
     #[serde(default)]
     made: BTreeSet<String>,
 }

@@ -148,7 +148,7 @@ impl ExitsWith for HttpError {
             ),
             Self::Forbidden { .. } => Exit::hinted(
                 exit::UNAUTHORISED,
-                "use a join line with a token that may: `gristmill token new ROLE` makes one where the master runs",
+                "use a join line with a token that may: `gristmill cluster token new ROLE` makes one where the master runs",
             ),
             Self::Plaintext { .. } | Self::Forwarded { .. } => Exit::with(exit::ENVIRONMENT),
             Self::PinMismatch { .. } => Exit::hinted(
@@ -157,10 +157,10 @@ impl ExitsWith for HttpError {
             ),
             Self::Connect { .. } => Exit::hinted(
                 exit::CLUSTER,
-                "is the master running? `gristmill master` starts it where it was, and it goes on; `gristmill doctor` looks \
+                "is the master running? `gristmill cluster master` starts it where it was, and it goes on; `gristmill cluster doctor` looks \
                  further",
             ),
-            _ => Exit::hinted(exit::CLUSTER, "`gristmill doctor` looks at the master and the ways to it"),
+            _ => Exit::hinted(exit::CLUSTER, "`gristmill cluster doctor` looks at the master and the ways to it"),
         }
     }
 }
