@@ -129,7 +129,10 @@ fn what_cannot_be_asked_says_why_and_what_to_do() {
     let line = sandbox.write_private("line", &standing.join.text);
     standing.end();
     let gone = sandbox.gristmill(["status", "--join", &line]).finish().expect_code(5);
-    gone.expect_words(&["could not be reached", "hint: is the master running? `gristmill cluster master` starts it"]);
+    gone.expect_words(&[
+        "could not be reached",
+        "hint: is the master running? `gristmill cluster master` starts it",
+    ]);
 }
 
 #[test]

@@ -25,7 +25,9 @@ pub enum TokensError {
         label: String,
     },
     /// The name of the token to be created is revoked.
-    #[error("{name} is revoked: choose another label, or make all tokens new with `gristmill cluster token rotate`")]
+    #[error(
+        "{name} is revoked: choose another label, or make all tokens new with `gristmill cluster token rotate`"
+    )]
     Revoked { name: String },
     /// The token that requested a page is not valid any more.
     #[error("{name}, which asked for this page, is revoked or of an earlier generation")]

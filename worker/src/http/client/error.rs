@@ -160,7 +160,10 @@ impl ExitsWith for HttpError {
                 "is the master running? `gristmill cluster master` starts it where it was, and it goes on; `gristmill cluster doctor` looks \
                  further",
             ),
-            _ => Exit::hinted(exit::CLUSTER, "`gristmill cluster doctor` looks at the master and the ways to it"),
+            _ => Exit::hinted(
+                exit::CLUSTER,
+                "`gristmill cluster doctor` looks at the master and the ways to it",
+            ),
         }
     }
 }
