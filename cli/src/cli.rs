@@ -41,19 +41,19 @@ enum Visible {
     Init(init::InitCommand),
     /// List, watch, explain and cancel jobs
     #[command(subcommand)]
-    Job(Job),
+    Job(JobCommand),
     /// Start, show, change and stop a cluster
     #[command(subcommand)]
-    Cluster(Cluster),
+    Cluster(ClusterCommand),
     /// Compare, simulate and analyse schedulers
     #[command(subcommand)]
-    Lab(Lab),
+    Lab(LabCommand),
 }
 
 /// Commands about jobs of a running master.
 #[derive(Subcommand)]
 #[command(defer = true)]
-enum Job {
+enum JobCommand {
     /// List jobs
     #[command(alias = "jobs")]
     List(query::JobsCommand),
@@ -76,7 +76,7 @@ enum Job {
 /// Commands about a cluster.
 #[derive(Subcommand)]
 #[command(defer = true)]
-enum Cluster {
+enum ClusterCommand {
     /// Start a cluster by ssh, Slurm, Ray or Kubernetes
     Up(Box<places::UpCommand>),
     /// End what `gristmill cluster up` has started, here and elsewhere
@@ -102,7 +102,7 @@ enum Cluster {
 /// Commands about schedulers, besides `lab compare`.
 #[derive(Subcommand)]
 #[command(defer = true)]
-enum Lab {
+enum LabCommand {
     /// Simulate policies on jobs and machines
     Sim(Box<sim::SimCommand>),
     /// Replay a journal through the scheduler and compare the orders
@@ -135,11 +135,11 @@ enum Called {
     #[command(flatten)]
     Visible(Visible),
     #[command(flatten)]
-    Job(Job),
+    Job(JobCommand),
     #[command(flatten)]
-    Cluster(Cluster),
+    Cluster(ClusterCommand),
     #[command(flatten)]
-    Lab(Lab),
+    Lab(LabCommand),
     #[command(flatten)]
     Internal(Internal),
 }
@@ -326,9 +326,9 @@ fn command(registry: &Registry) -> Command {
     let mut program = visible_command(registry);
     let visible: Vec<String> =
         program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    program = Job::augment_subcommands(program);
-    program = Cluster::augment_subcommands(program);
-    program = Lab::augment_subcommands(program);
+    program = JobCommand::augment_subcommands(program);
+    program = ClusterCommand::augment_subcommands(program);
+    program = LabCommand::augment_subcommands(program);
     program = Internal::augment_subcommands(program);
     program = program.subcommand(compare::command());
     program.about(ABOUT).long_about(None).mut_subcommands(|command| {
@@ -376,16 +376,16 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<u8> {
     }
 }
 
-fn call_job(settings: &Settings, job: Job) -> anyhow::Result<u8> {
+fn call_job(settings: &Settings, job: JobCommand) -> anyhow::Result<u8> {
     match job {
-        Job::List(flags) => query::jobs(settings, &flags),
-        Job::Show(flags) => query::show(settings, &flags),
-        Job::Explain(flags) => explain::explain(settings, &flags),
-        Job::Logs(flags) => query::logs(settings, &flags),
-        Job::Trace(flags) => history::write_trace(settings, &flags),
-        Job::Report(flags) => history::write_report(settings, &flags),
-        Job::Wait(flags) => query::wait(settings, &flags),
-        Job::Cancel(flags) => query::cancel(settings, &flags),
+        JobCommand::List(flags) => query::jobs(settings, &flags),
+        JobCommand::Show(flags) => query::show(settings, &flags),
+        JobCommand::Explain(flags) => explain::explain(settings, &flags),
+        JobCommand::Logs(flags) => query::logs(settings, &flags),
+        JobCommand::Trace(flags) => history::write_trace(settings, &flags),
+        JobCommand::Report(flags) => history::write_report(settings, &flags),
+        JobCommand::Wait(flags) => query::wait(settings, &flags),
+        JobCommand::Cancel(flags) => query::cancel(settings, &flags),
     }
 }
 
@@ -393,35 +393,35 @@ fn call_cluster(
     registry: Registry,
     settings: &Settings,
     named: Option<&Path>,
-    cluster: Cluster,
+    cluster: ClusterCommand,
 ) -> anyhow::Result<u8> {
     match cluster {
-        Cluster::Up(flags) => places::up(settings, named, &flags),
-        Cluster::Down(flags) => places::down(settings, &flags),
-        Cluster::Master(flags) if flags.allow_commands => {
+        ClusterCommand::Up(flags) => places::up(settings, named, &flags),
+        ClusterCommand::Down(flags) => places::down(settings, &flags),
+        ClusterCommand::Master(flags) if flags.allow_commands => {
             processes::master(streaming::registered(registry), settings, &flags)
         }
-        Cluster::Master(flags) => processes::master(registry, settings, &flags),
-        Cluster::Worker(flags) => processes::worker(settings, &flags),
-        Cluster::Status(flags) => query::status(settings, &flags),
-        Cluster::Policy(flags) => policy::policy(&registry, settings, &flags),
-        Cluster::Token(flags) => token::token(settings, &flags),
-        Cluster::Drain(flags) => query::drain(settings, &flags),
-        Cluster::Doctor(flags) => doctor::doctor(settings, &flags),
-        Cluster::Page(flags) => page::page(settings, &flags),
+        ClusterCommand::Master(flags) => processes::master(registry, settings, &flags),
+        ClusterCommand::Worker(flags) => processes::worker(settings, &flags),
+        ClusterCommand::Status(flags) => query::status(settings, &flags),
+        ClusterCommand::Policy(flags) => policy::policy(&registry, settings, &flags),
+        ClusterCommand::Token(flags) => token::token(settings, &flags),
+        ClusterCommand::Drain(flags) => query::drain(settings, &flags),
+        ClusterCommand::Doctor(flags) => doctor::doctor(settings, &flags),
+        ClusterCommand::Page(flags) => page::page(settings, &flags),
     }
 }
 
-fn call_lab(registry: &Registry, lab: Lab) -> anyhow::Result<u8> {
+fn call_lab(registry: &Registry, lab: LabCommand) -> anyhow::Result<u8> {
     match lab {
-        Lab::Sim(flags) => sim::sim(registry, &flags),
-        Lab::Replay(flags) => replay::run(registry, &flags),
-        Lab::Whatif(flags) => whatif::run(registry, &flags),
-        Lab::Paper(flags) => paper::paper(registry, &flags),
-        Lab::Order(flags) => order::run(&flags),
-        Lab::Place(flags) => queues::run_place(&flags),
-        Lab::Size(flags) => queues::run_size(&flags),
-        Lab::Verify(flags) => verify::verify(&flags),
+        LabCommand::Sim(flags) => sim::sim(registry, &flags),
+        LabCommand::Replay(flags) => replay::run(registry, &flags),
+        LabCommand::Whatif(flags) => whatif::run(registry, &flags),
+        LabCommand::Paper(flags) => paper::paper(registry, &flags),
+        LabCommand::Order(flags) => order::run(&flags),
+        LabCommand::Place(flags) => queues::run_place(&flags),
+        LabCommand::Size(flags) => queues::run_size(&flags),
+        LabCommand::Verify(flags) => verify::verify(&flags),
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::advice::advice;
 use crate::summary;
 use crate::trace::{LANES_FROM, Rows};
-use gristmill_lab::report::{Axis, Block, Cell, Chart, ChartKind, Column, Section, Series, Table, page};
+use gristmill_lab::report::{
+    Axis, Block, Cell, Chart, ChartKind, Column, ReportTable, Section, Series, page,
+};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace, PathStep};
 use gristmill_scheduler::ids::{TaskKind, WorkerId};
 use gristmill_worker::sanitize;
@@ -21,7 +23,8 @@ pub fn html(trace: &JobTrace) -> String {
     let advice = advice(trace);
     if !advice.is_empty() {
         let rows = advice.into_iter().map(|words| vec![Cell::text(words)]).collect();
-        let table = Table::new("advice", "Where the numbers show it", Column::list(&[("advice", "")]), rows);
+        let table =
+            ReportTable::new("advice", "Where the numbers show it", Column::list(&[("advice", "")]), rows);
         sections.push(Section::new(
             "advice",
             "What could be done better",
@@ -40,7 +43,7 @@ fn summary_section(trace: &JobTrace) -> Section {
     let rows =
         lines.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::text(sanitize::message(&value))]);
     let columns = Column::list(&[("", ""), ("", "")]);
-    let table = Table::new("summary", "As the master counted it", columns, rows.collect());
+    let table = ReportTable::new("summary", "As the master counted it", columns, rows.collect());
     let parameters = format!("Parameters: `{}`", sanitize::line(&trace.status.parameters, 1000));
     Section::new("summary", "The job", [parameters], vec![Block::Table(table)])
 }
@@ -57,7 +60,7 @@ fn path_section(trace: &JobTrace) -> Option<Section> {
         vec![seconds(step.from_ns), seconds(took), Cell::text(sanitize::message(&step.what))]
     };
     let rows = trace.path.iter().map(row).collect();
-    let table = Table::new("path", "Each step waited for the one before it", columns, rows);
+    let table = ReportTable::new("path", "Each step waited for the one before it", columns, rows);
     Some(Section::new("path", "Critical path", [""; 0], vec![Block::Table(table)]))
 }
 
@@ -126,7 +129,7 @@ fn attempts_section(trace: &JobTrace) -> Option<Section> {
     ]);
     let arrived = trace.status.arrived_ns;
     let rows = trace.attempts.iter().take(ROWS_MAX).map(|record| attempt_row(record, arrived)).collect();
-    let table = Table::new("attempts", "Attempts in the order of launching", columns, rows);
+    let table = ReportTable::new("attempts", "Attempts in the order of launching", columns, rows);
     let text = match ROWS_MAX < trace.attempts.len() || 0 < trace.omitted {
         true => vec![format!("The first {ROWS_MAX} of {}.", trace.attempts.len() as u64 + trace.omitted)],
         false => Vec::new(),

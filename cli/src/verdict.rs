@@ -1,7 +1,7 @@
 //! Exit code of the program for an error, and the hint of what to do next. Each error has its own
 //! ([`ExitsWith`]); this file lists those that a command can end with.
 
-use crate::places::PlaceError;
+use crate::places::UpError;
 use crate::usage::UsageError;
 use crate::{files, private_file, state, trusted};
 use gristmill_lab::compare::CompareError;
@@ -17,19 +17,19 @@ use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::http::{BindError, IdentityError, PrivateFileError, SecretError};
 
 /// Finds an error of one type in what a command returned.
-type Kind = fn(&anyhow::Error) -> Option<Exit>;
+type FindExit = fn(&anyhow::Error) -> Option<Exit>;
 
 /// Errors with an exit code; the first one that is found decides.
-const KINDS: &[Kind] = &[
+const KINDS: &[FindExit] = &[
     any::<TooFewDescriptors>,
     one::<UsageError>,
     #[cfg(feature = "papers")]
-    one::<gristmill_papers::WriteError>,
+    one::<gristmill_papers::PaperWriteError>,
     one::<private_file::FileExists>,
     #[cfg(feature = "papers")]
     one::<gristmill_papers::Interrupted>,
     one::<files::InputFileError>,
-    one::<PlaceError>,
+    one::<UpError>,
     one::<FileError>,
     one::<StoreError>,
     one::<CompareError>,

@@ -8,7 +8,7 @@ use crate::usage::usage;
 use anyhow::anyhow;
 use clap::Args;
 use gristmill_lab::report::number;
-use gristmill_lab::simulate::{Measured, SimulateError, SimulatedJob, simulate};
+use gristmill_lab::simulate::{RunMeasurements, SimulateError, SimulatedJob, simulate};
 use gristmill_runtime::journal::JournalReader;
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::registry::Registry;
@@ -72,8 +72,8 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     let unusable = |words: String| InputFileError::new(&flags.journal, words);
     let mut journal =
         JournalReader::open(&flags.journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
-    let measured =
-        Measured::from_journal(&mut journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
+    let measured = RunMeasurements::from_journal(&mut journal)
+        .map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
     say_torn(&flags.journal, journal.torn());
     let left_out = measured.jobs.iter().filter(|job| !job.succeeded).count();
     if 0 < left_out {
@@ -89,7 +89,11 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
 }
 
 /// Returns the recorded run, its own policy in simulation, and all requested combinations.
-fn rows(registry: &Registry, flags: &WhatifCommand, measured: &Measured) -> anyhow::Result<Vec<WhatifRow>> {
+fn rows(
+    registry: &Registry,
+    flags: &WhatifCommand,
+    measured: &RunMeasurements,
+) -> anyhow::Result<Vec<WhatifRow>> {
     let estimator = flags.estimator.as_deref().unwrap_or(&measured.estimator);
     let placements = flags.placement.as_deref().map_or_else(|| vec![measured.placement.clone()], split_list);
     let mut wanted = vec![(measured.policy.clone(), measured.placement.clone(), measured.estimator.as_str())];
@@ -130,7 +134,7 @@ fn judge(path: &Path, error: SimulateError) -> anyhow::Error {
     }
 }
 
-fn outcome(measured: &Measured, jobs: &[SimulatedJob]) -> RunMetrics {
+fn outcome(measured: &RunMeasurements, jobs: &[SimulatedJob]) -> RunMetrics {
     let mut collector = Collector::new(PerStation::all(f64::INFINITY));
     let known = measured.jobs.iter().filter(|job| job.succeeded);
     for (job, known) in jobs.iter().zip(known) {
@@ -176,7 +180,7 @@ fn as_text(rows: &[WhatifRow]) -> String {
     text
 }
 
-fn as_json(measured: &Measured, rows: &[WhatifRow]) -> Value {
+fn as_json(measured: &RunMeasurements, rows: &[WhatifRow]) -> Value {
     let metrics = |row: &WhatifRow| -> Map<String, Value> {
         row.outcome.known().map(|(metric, value)| (metric.name().to_owned(), json!(value))).collect()
     };

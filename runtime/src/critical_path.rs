@@ -29,7 +29,7 @@ const OVERLAP_NS: u64 = 200_000;
 pub fn critical_path(trace: &JobTrace) -> Vec<PathStep> {
     let status = &trace.status;
     let (0, Some(ended_ns)) = (trace.omitted, status.ended_ns) else { return Vec::new() };
-    let mut walk = Walk { arrived_ns: status.arrived_ns, at_ns: ended_ns, steps: Vec::new() };
+    let mut walk = PathWalk { arrived_ns: status.arrived_ns, at_ns: ended_ns, steps: Vec::new() };
     let index = TraceIndex::new(trace);
     match status.state {
         JobState::Succeeded => {
@@ -140,14 +140,14 @@ impl<'a> TraceIndex<'a> {
 }
 
 /// A walk back in time.
-struct Walk {
+struct PathWalk {
     arrived_ns: u64,
     at_ns: u64,
     /// The last step first.
     steps: Vec<PathStep>,
 }
 
-impl Walk {
+impl PathWalk {
     /// Moves back to that time; the time between is described by `what`.
     fn back_to(&mut self, ns: u64, what: impl Into<String>) {
         if ns.max(self.arrived_ns) < self.at_ns {
@@ -324,12 +324,12 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Kind and index, worker, and times of launch, start and end, milliseconds.
-    type Ran = (&'static str, u32, u32, [u64; 3]);
+    type RanTuple = (&'static str, u32, u32, [u64; 3]);
 
     /// Map, source and destination worker, bytes, and time of the end, milliseconds.
-    type Fetched = (u32, u32, u32, u64, u64);
+    type FetchTuple = (u32, u32, u32, u64, u64);
 
-    fn attempt(&(kind, index, worker, [launched, began, ended]): &Ran) -> Value {
+    fn attempt(&(kind, index, worker, [launched, began, ended]): &RanTuple) -> Value {
         tried((kind, index, 0), worker, [launched, began, ended], &json!("succeeded"))
     }
 
@@ -385,7 +385,7 @@ mod tests {
     }
 
     /// The steps of a successful job.
-    fn steps(ended: u64, reduces: u32, ran: &[Ran], fetches: &[Fetched]) -> Vec<String> {
+    fn steps(ended: u64, reduces: u32, ran: &[RanTuple], fetches: &[FetchTuple]) -> Vec<String> {
         let attempts: Vec<Value> = ran.iter().map(attempt).collect();
         let fetches =
             fetches.iter().map(|&(map, from, to, bytes, ended)| fetch((map, 0), from, to, bytes, ended));
@@ -424,7 +424,7 @@ mod tests {
             let at = 100 + 10 * u64::from(index);
             ("Map", index, 1, [at, at, at + 10])
         };
-        let many: Vec<Ran> = (0..100).map(one).collect();
+        let many: Vec<RanTuple> = (0..100).map(one).collect();
         let told = steps(1100, 0, &many, &[]);
         assert_eq!(told.len(), STEPS_MAX);
         assert_eq!(

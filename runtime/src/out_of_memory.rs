@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// If the count includes other processes, a kill of one of those and another SIGKILL of a child of this process within
 /// [`RECENT`] are not distinguished.
 #[derive(Clone, Debug)]
-pub(crate) struct MemoryKills(Arc<Mutex<Counted>>);
+pub(crate) struct MemoryKills(Arc<Mutex<CountedKills>>);
 
 impl MemoryKills {
     /// Counts from now on, as long as a clone exists.
@@ -44,7 +44,7 @@ impl MemoryKills {
         let counter = memory_groups().iter().map(counter).find(|path| read(path).is_some());
         let counter = counter.unwrap_or_else(|| PathBuf::from("/proc/vmstat"));
         let count = read(&counter).unwrap_or(0);
-        let counted = Arc::new(Mutex::new(Counted { counter, recent: RecentKills::after(count) }));
+        let counted = Arc::new(Mutex::new(CountedKills { counter, recent: RecentKills::after(count) }));
         tokio::spawn(look_again_and_again(Arc::downgrade(&counted)));
         Self(counted)
     }
@@ -59,7 +59,7 @@ impl MemoryKills {
 }
 
 /// Reads the count periodically and notes its increases.
-async fn look_again_and_again(counted: Weak<Mutex<Counted>>) {
+async fn look_again_and_again(counted: Weak<Mutex<CountedKills>>) {
     let mut turn = tokio::time::interval(LOOK);
     loop {
         turn.tick().await;
@@ -69,12 +69,12 @@ async fn look_again_and_again(counted: Weak<Mutex<Counted>>) {
 }
 
 #[derive(Debug)]
-struct Counted {
+struct CountedKills {
     counter: PathBuf,
     recent: RecentKills,
 }
 
-impl Counted {
+impl CountedKills {
     fn look(&mut self) {
         self.recent.count_is(read(&self.counter).unwrap_or(0), Instant::now());
     }
@@ -130,7 +130,7 @@ mod tests {
             |kills: u64| fs::write(&counter, format!("oom 7\noom_kill {kills}\noom_group_kill 0\n")).unwrap();
         count(3);
         let recent = RecentKills::after(read(&counter).unwrap());
-        let kills = MemoryKills(Arc::new(Mutex::new(Counted { counter: counter.clone(), recent })));
+        let kills = MemoryKills(Arc::new(Mutex::new(CountedKills { counter: counter.clone(), recent })));
         assert!(!kills.take_one(), "all of it was before");
         count(5);
         assert!(kills.clone().take_one() && kills.take_one());

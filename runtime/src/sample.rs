@@ -48,7 +48,7 @@ pub(crate) fn cut_ranges(
     let places = places(splits, partitions);
     let through = places.iter().filter(|place| !place.wanted.is_empty());
     let through_bytes: u64 = through.map(|place| place.split.bytes()).sum();
-    for Place { split, wanted } in &places {
+    for SamplePlace { split, wanted } in &places {
         let input = split.input as usize;
         // If only the first bytes of a file show that it is compressed, it is read from its start.
         let pieces = split.pieces.iter().cloned().map(|piece| match piece.offset {
@@ -66,7 +66,7 @@ pub(crate) fn cut_ranges(
                 read_max: (share / u128::from(through_bytes.max(1))) as u64,
                 kept_max: KEPT_BYTES_MAX,
             };
-            let mut spread = Spread::read(open, wanted, split.bytes(), limits)?;
+            let mut spread = BlockSpread::read(open, wanted, split.bytes(), limits)?;
             sample_keys(plan, input, &mut spread, side.clone(), sample)?
         };
     }
@@ -74,7 +74,7 @@ pub(crate) fn cut_ranges(
 }
 
 /// A place to sample.
-struct Place {
+struct SamplePlace {
     /// Its first block counts, or those at `wanted`.
     split: Split,
     /// Places in a file that has to be read through, as offsets of its stored bytes.
@@ -82,11 +82,11 @@ struct Place {
 }
 
 /// Places to sample.
-fn places(splits: &[Split], partitions: u32) -> Vec<Place> {
+fn places(splits: &[Split], partitions: u32) -> Vec<SamplePlace> {
     let count = (PLACES_PER_PARTITION * partitions as usize).clamp(PLACES_MIN, PLACES_MAX) as u64;
     let pieces = || splits.iter().flat_map(|split| split.pieces.iter().map(move |piece| (split, piece)));
     let total: u64 = pieces().map(|(_, piece)| piece.length).sum();
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<SamplePlace> = Vec::new();
     let (mut before, mut number) = (0, 0);
     for (split, piece) in pieces() {
         let mut last = None;
@@ -97,7 +97,8 @@ fn places(splits: &[Split], partitions: u32) -> Vec<Place> {
             if last != Some(skipped) {
                 let length = piece.length - skipped;
                 let piece = Piece { offset: piece.offset + skipped, length, ..piece.clone() };
-                places.push(Place { split: Split { pieces: vec![piece], ..*split }, wanted: Vec::new() });
+                places
+                    .push(SamplePlace { split: Split { pieces: vec![piece], ..*split }, wanted: Vec::new() });
                 last = Some(skipped);
             }
             if cannot_skip(split.format, piece)
@@ -111,7 +112,7 @@ fn places(splits: &[Split], partitions: u32) -> Vec<Place> {
     }
     // Splits without bytes hold mappers that generate their own records.
     let bare = splits.iter().filter(|split| split.pieces.is_empty()).take(PLACES_MAX);
-    places.extend(bare.map(|split| Place { split: split.clone(), wanted: Vec::new() }));
+    places.extend(bare.map(|split| SamplePlace { split: split.clone(), wanted: Vec::new() }));
     places
 }
 
@@ -152,7 +153,7 @@ impl<B: Blocks> Blocks for FirstBlock<B> {
 }
 
 /// Blocks spread evenly over a split that was read through.
-struct Spread {
+struct BlockSpread {
     kept: Vec<KeptBlock>,
     next: usize,
 }
@@ -164,7 +165,7 @@ struct KeptBlock {
     source: Source,
 }
 
-impl Spread {
+impl BlockSpread {
     /// Reads blocks of a file of `length` stored bytes and keeps those at `wanted`. Their number is unknown in advance:
     /// every second kept block is dropped whenever there are too many.
     fn read(
@@ -207,7 +208,7 @@ impl Spread {
     }
 }
 
-impl Blocks for Spread {
+impl Blocks for BlockSpread {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         let Some(block) = self.kept.get(self.next) else { return Ok(None) };
         self.next += 1;
@@ -241,7 +242,7 @@ mod tests {
         Split { input: 0, format, pieces: pieces.iter().map(piece).collect() }
     }
 
-    fn offsets(places: &[Place]) -> Vec<u64> {
+    fn offsets(places: &[SamplePlace]) -> Vec<u64> {
         places.iter().map(|place| place.split.pieces[0].offset).collect()
     }
 
@@ -252,7 +253,7 @@ mod tests {
         let begins: Vec<u64> = offsets(&found).iter().map(|offset| offset / 200).collect();
         assert_eq!(begins, (0..64).collect::<Vec<_>>());
         assert_eq!(offsets(&found)[0], 0);
-        let end = |place: &Place| place.split.pieces[0].end();
+        let end = |place: &SamplePlace| place.split.pieces[0].end();
         assert!(found.iter().all(|place| [6400, 12800].contains(&end(place)) && place.wanted.is_empty()));
     }
 
@@ -283,7 +284,8 @@ mod tests {
         let spread = |wanted: &[u64], read_max, kept_max| {
             let blocks = Numbered(200, Vec::new(), Source { path: String::new(), input: 0 });
             // Compressed to a tenth: a stored byte for each block.
-            let mut spread = Spread::read(blocks, wanted, 200, SpreadLimits { read_max, kept_max }).unwrap();
+            let mut spread =
+                BlockSpread::read(blocks, wanted, 200, SpreadLimits { read_max, kept_max }).unwrap();
             let mut numbers = Vec::new();
             while let Some(block) = spread.next_block().unwrap() {
                 numbers.push(block.bytes()[0]);

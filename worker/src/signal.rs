@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// Previous action of a signal; empty until a handler is set.
-pub(crate) type Before = OnceLock<libc::sigaction>;
+pub(crate) type PreviousAction = OnceLock<libc::sigaction>;
 
 /// True if this process ignores a signal, as when started by `nohup`.
 #[must_use]
@@ -29,7 +29,7 @@ pub fn is_ignored(signal: libc::c_int) -> bool {
 ///
 /// # Errors
 /// A signal that cannot be caught.
-pub(crate) fn handle(signal: libc::c_int, handler: Handler, before: &Before) -> io::Result<()> {
+pub(crate) fn handle(signal: libc::c_int, handler: Handler, before: &PreviousAction) -> io::Result<()> {
     #[allow(unsafe_code, reason = "signal handlers are set with the C library")]
     // SAFETY: both are valid structures for the call, and the handler is async-signal-safe.
     unsafe {
@@ -50,7 +50,7 @@ pub(crate) fn handle(signal: libc::c_int, handler: Handler, before: &Before) -> 
 
 /// Runs the previous action of the signal. To be called in a handler, with the handler's arguments.
 pub(crate) fn pass_on(
-    before: &Before,
+    before: &PreviousAction,
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,

@@ -31,14 +31,19 @@ struct WarmJobs {
 }
 
 /// Measurements of one client.
-struct Measured {
+struct ClientMeasurements {
     seconds: Vec<f64>,
     tasks: u32,
 }
 
 impl WarmJobs {
     /// Runs one job after another; waits for `begin` before the counted ones.
-    fn run_jobs(&self, client: &mut Client, name: &str, begin: &Barrier) -> anyhow::Result<Measured> {
+    fn run_jobs(
+        &self,
+        client: &mut Client,
+        name: &str,
+        begin: &Barrier,
+    ) -> anyhow::Result<ClientMeasurements> {
         let at_once: TimeLaw = "0ms".parse()?;
         let job = Synthetic {
             maps: self.maps,
@@ -46,7 +51,7 @@ impl WarmJobs {
             reduce_time: at_once,
             ..Synthetic::default()
         };
-        let mut measured = Measured { seconds: Vec::new(), tasks: 0 };
+        let mut measured = ClientMeasurements { seconds: Vec::new(), tasks: 0 };
         let mut outputs = Vec::new();
         let mut run = |number: u32| -> anyhow::Result<f64> {
             let options = client.options(&format!("{name}-{number}"));
@@ -92,7 +97,7 @@ impl Rounds for WarmJobs {
             let measured: Vec<_> = joined.collect();
             (measured, start.elapsed())
         });
-        let measured: Vec<Measured> = measured
+        let measured: Vec<ClientMeasurements> = measured
             .into_iter()
             .map(|joined| joined.unwrap_or_else(|_| Err(anyhow::anyhow!("a client has panicked"))))
             .collect::<anyhow::Result<_>>()?;

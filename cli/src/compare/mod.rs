@@ -15,9 +15,9 @@ use crate::usage::usage;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_lab::compare::file::{WorkloadFile, read};
 use gristmill_lab::compare::metrics::metrics;
-use gristmill_lab::compare::store::Store;
+use gristmill_lab::compare::store::ComparisonStore;
 use gristmill_lab::compare::{
-    CompareError, Comparison, Options, Progress, Site, Workload, check, report, run,
+    CompareError, CompareProgress, Comparison, Options, Site, Workload, check, report, run,
 };
 use gristmill_lab::report::Circumstances;
 use gristmill_lab::report::number;
@@ -184,7 +184,7 @@ fn finish(
         let command: Vec<String> = std::env::args().skip(1).collect();
         let seconds = vec![("this call".to_owned(), taken.as_secs_f64())];
         let circumstances = Circumstances::now(format!("gristmill {}", command.join(" ")), seconds);
-        let store = Store::open(&options.directory, &comparison.setting, true)?;
+        let store = ComparisonStore::open(&options.directory, &comparison.setting, true)?;
         let page = report::write(comparison, &circumstances, &store)?;
         print_results(flags.json, comparison, &page)?;
         if !flags.quiet {
@@ -257,17 +257,17 @@ impl RunPrinter {
         Self { quiet, runs: options.repetitions * options.contenders.len() as u32 }
     }
 
-    fn print(&mut self, progress: &Progress<'_>) {
+    fn print(&mut self, progress: &CompareProgress<'_>) {
         if self.quiet {
             return;
         }
         let all = self.runs;
         match progress {
-            Progress::Step(words) => say!("{words}"),
-            Progress::Begins(contender, repetition, place) => {
+            CompareProgress::Step(words) => say!("{words}"),
+            CompareProgress::Begins(contender, repetition, place) => {
                 say!("run {} of {all}: {}, repetition {}", place + 1, contender.name, repetition + 1);
             }
-            Progress::Ended(record, _) => {
+            CompareProgress::Ended(record, _) => {
                 let found = metrics(record, &BTreeMap::new());
                 let value = |metric| found.get(&metric).copied().map_or_else(String::new, number::number);
                 say!(
@@ -277,7 +277,7 @@ impl RunPrinter {
                     value(Metric::Flow)
                 );
             }
-            Progress::Kept(record, place) => {
+            CompareProgress::Kept(record, place) => {
                 say!("run {} of {all}: {} was done before", place + 1, record.contender.name);
             }
         }

@@ -14,13 +14,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(super) struct Facts {
-    pub machine: MachineFacts,
+pub(super) struct DoctorFacts {
+    pub machine: LocalFacts,
     pub master: MasterFacts,
 }
 
 /// This machine.
-pub(super) struct MachineFacts {
+pub(super) struct LocalFacts {
     pub memory_bytes: u64,
     pub memory_available_bytes: u64,
     /// `None` for a share of the memory.
@@ -106,7 +106,7 @@ fn remedy(error: &anyhow::Error) -> &'static str {
 }
 
 /// Collects all facts.
-pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Facts> {
+pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<DoctorFacts> {
     let machine = machine(settings, flags)?;
     let known = flags.master.join.is_some()
         || flags.master.state_dir(settings).is_ok_and(|directory| directory.join(JOIN_FILE).exists());
@@ -117,17 +117,17 @@ pub(super) fn gather(settings: &Settings, flags: &DoctorCommand) -> anyhow::Resu
             MasterFacts::Unusable { why: gristmill_runtime::chain(error.as_ref()), remedy: remedy(&error) }
         }
     };
-    Ok(Facts { machine, master })
+    Ok(DoctorFacts { machine, master })
 }
 
-fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<MachineFacts> {
+fn machine(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<LocalFacts> {
     let memory = flags.memory.as_ref().or(settings.memory.as_ref());
     let workers = WorkerFlags { workers: flags.workers, ..WorkerFlags::default() };
     let mut spill_dirs = flags.disk.spill_dirs(settings)?;
     if spill_dirs.is_empty() {
         spill_dirs.push(std::env::temp_dir());
     }
-    Ok(MachineFacts {
+    Ok(LocalFacts {
         memory_bytes: gristmill_worker::machine_memory_bytes(),
         memory_available_bytes: memory_available_bytes(),
         memory_named_bytes: memory.map(|text| size("--memory", text)).transpose()?,

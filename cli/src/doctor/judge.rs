@@ -1,6 +1,6 @@
 //! Judgement of the facts: the problems, and a remedy for each.
 
-use super::facts::{ClusterFacts, Facts, MachineFacts, MasterFacts, Unheard, WorkerFacts};
+use super::facts::{ClusterFacts, DoctorFacts, LocalFacts, MasterFacts, Unheard, WorkerFacts};
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::Bytes;
 
@@ -15,18 +15,18 @@ const CLOCKS_APART_MS_MAX: i64 = 2000;
 
 /// A problem, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct Diagnosis {
     pub wrong: String,
     pub remedy: String,
 }
 
 /// All problems, in the order in which they are found.
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings(Vec<Diagnosis>);
 
 impl Findings {
     fn add(&mut self, wrong: String, remedy: impl Into<String>) {
-        self.0.push(Finding { wrong, remedy: remedy.into() });
+        self.0.push(Diagnosis { wrong, remedy: remedy.into() });
     }
 
     fn check(&mut self, is_wrong: bool, wrong: String, remedy: &str) {
@@ -37,7 +37,7 @@ impl Findings {
 }
 
 /// Returns all problems, those of this machine first.
-pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
+pub(super) fn judge(facts: &DoctorFacts) -> Vec<Diagnosis> {
     let mut findings = Findings::default();
     judge_machine(&facts.machine, &mut findings);
     match &facts.master {
@@ -53,7 +53,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings.0
 }
 
-fn judge_machine(facts: &MachineFacts, findings: &mut Findings) {
+fn judge_machine(facts: &LocalFacts, findings: &mut Findings) {
     let needed = u64::from(facts.workers) * WORKER_BYTES_MIN;
     let workers = counted(u64::from(facts.workers), "worker process needs", "worker processes need");
     let available = facts.memory_available_bytes;
@@ -201,7 +201,7 @@ mod tests {
     use gristmill_worker::http::Endpoint;
     use std::time::Duration;
 
-    fn healthy() -> Facts {
+    fn healthy() -> DoctorFacts {
         let worker = |number: u32| WorkerFacts {
             worker: WorkerId(number),
             host: "host".to_owned(),
@@ -219,8 +219,8 @@ mod tests {
                 30,
             )),
         };
-        Facts {
-            machine: MachineFacts {
+        DoctorFacts {
+            machine: LocalFacts {
                 memory_bytes: 8 << 30,
                 memory_available_bytes: 4 << 30,
                 memory_named_bytes: Some(2 << 30),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     /// Returns the cluster of these facts.
-    fn there(facts: &mut Facts) -> &mut ClusterFacts {
+    fn there(facts: &mut DoctorFacts) -> &mut ClusterFacts {
         match &mut facts.master {
             MasterFacts::There(cluster) => cluster,
             _ => unreachable!("healthy facts have one"),
@@ -248,20 +248,20 @@ mod tests {
     }
 
     /// Report of the second worker.
-    fn said(facts: &mut Facts) -> &mut (WorkerCheck, i64) {
+    fn said(facts: &mut DoctorFacts) -> &mut (WorkerCheck, i64) {
         there(facts).workers[1].check.as_mut().unwrap()
     }
 
     #[test]
     fn a_healthy_box_has_no_findings_with_a_master_or_without() {
         assert_eq!(judge(&healthy()), []);
-        assert_eq!(judge(&Facts { master: MasterFacts::None, ..healthy() }), []);
+        assert_eq!(judge(&DoctorFacts { master: MasterFacts::None, ..healthy() }), []);
     }
 
     #[test]
     fn each_fault_is_found_alone_and_named_with_what_to_do() {
-        type Fault = (fn(&mut Facts), &'static str);
-        let faults: [Fault; 16] = [
+        type DoctorFault = (fn(&mut DoctorFacts), &'static str);
+        let faults: [DoctorFault; 16] = [
             (
                 |it| it.machine.memory_available_bytes = 100 << 20,
                 "of memory are free, and 2 worker processes need",

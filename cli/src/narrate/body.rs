@@ -21,13 +21,13 @@ const VALUES_SHOWN_MAX: usize = 200;
 const LINE_BYTES_MAX: usize = 200;
 
 /// One step of a story.
-pub struct Step {
+pub struct StoryStep {
     /// Time, nanoseconds after the job's arrival.
     pub at_ns: u64,
     pub kind: StepKind,
     /// One line.
     pub title: String,
-    pub body: Body,
+    pub body: StoryBody,
 }
 
 /// Subject of a step; also the order of steps of one moment.
@@ -45,9 +45,9 @@ pub enum StepKind {
 
 /// Text below the title of a step. Texts of others are sanitized when they are added.
 #[derive(Default)]
-pub struct Body(String);
+pub struct StoryBody(String);
 
-impl Body {
+impl StoryBody {
     /// Adds sentences.
     pub fn words(&mut self, words: impl AsRef<str>) {
         self.wrapped(words.as_ref().split(' '), " ");
@@ -109,8 +109,8 @@ impl Body {
 }
 
 /// Returns the whole story.
-pub fn text(steps: &[Step]) -> String {
-    let step = |(number, step): (usize, &Step)| {
+pub fn text(steps: &[StoryStep]) -> String {
+    let step = |(number, step): (usize, &StoryStep)| {
         let (moment, title) = (Span(step.at_ns).to_string(), sanitize::line(&step.title, WIDTH * 2));
         format!("{moment:>10}  {number:>3}. {title}\n{}\n", step.body.0)
     };

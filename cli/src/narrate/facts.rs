@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const PART_BYTES_MAX: u64 = 256 << 10;
 
 /// Input of a story.
-pub struct Facts {
+pub struct StoryFacts {
     pub trace: JobTrace,
     /// Positions of the winning attempts in the trace.
     winners: BTreeMap<(TaskKind, u32), usize>,
@@ -34,7 +34,7 @@ pub struct PartFacts {
     pub is_cut: bool,
 }
 
-impl Facts {
+impl StoryFacts {
     /// Reads the records of the winning attempts of a job, and its parts.
     ///
     /// # Errors

@@ -1,19 +1,19 @@
 //! Steps of maps: records, pairs, the combiner's output, the partition of each pair and the reason.
 
-use super::body::{Body, Step, StepKind, all, lines};
-use super::facts::Facts;
+use super::body::{StepKind, StoryBody, StoryStep, all, lines};
+use super::facts::StoryFacts;
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{MapStory, PartitionRule, PlacedPair, StoryRecord, Told};
 
 /// Step of a map's end; with `first`, it explains the rules that hold for all maps.
-pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
+pub fn ended(facts: &StoryFacts, record: &AttemptRecord, first: bool) -> StoryStep {
     let map = record.attempt.task.index;
     let ended_ns = record.ended_ns.unwrap_or(record.launched_ns);
     let ran = Span(ended_ns.saturating_sub(record.started_ns.unwrap_or(record.launched_ns)));
     let mut title = format!("map-{map} has ended after {ran}");
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     match facts.maps.get(&map) {
         Some(story) => {
             if first {
@@ -30,11 +30,11 @@ pub fn ended(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
         }
         None => body.words("Its pairs were not kept."),
     }
-    Step { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, body }
+    StoryStep { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, body }
 }
 
 /// Side inputs, which all maps share.
-fn sides(story: &MapStory, body: &mut Body) {
+fn sides(story: &MapStory, body: &mut StoryBody) {
     for side in &story.sides {
         let files: Vec<&str> = side.pieces.iter().map(|piece| piece.path.as_str()).collect();
         body.words(format!(
@@ -47,13 +47,13 @@ fn sides(story: &MapStory, body: &mut Body) {
     }
 }
 
-fn records(offset: &str, records: &Told<StoryRecord>, body: &mut Body) {
+fn records(offset: &str, records: &Told<StoryRecord>, body: &mut StoryBody) {
     let rows = records.kept.iter().map(|record| vec![record.offset.to_string(), record.text.clone()]);
     body.table(&[offset, "record"], &rows.collect::<Vec<_>>(), records.omitted);
 }
 
 /// Output of a map of a job without reduces.
-fn part(facts: &Facts, map: u32, body: &mut Body) {
+fn part(facts: &StoryFacts, map: u32, body: &mut StoryBody) {
     let shown = facts.parts.get(map as usize).map(|part| lines(&part.bytes)).unwrap_or_default();
     if shown.is_empty() {
         return body.words("It wrote nothing: its part of the output is empty.");
@@ -63,7 +63,7 @@ fn part(facts: &Facts, map: u32, body: &mut Body) {
 }
 
 /// Pairs that the mapper emitted, and those of the output with their partitions.
-fn pairs(record: &AttemptRecord, story: &MapStory, first: bool, body: &mut Body) {
+fn pairs(record: &AttemptRecord, story: &MapStory, first: bool, body: &mut StoryBody) {
     body.words("The mapper emitted these pairs, key → value, in this order:");
     let pairs = story.emitted.kept.iter().map(|pair| format!("{} → {}", pair.key, pair.value));
     body.row(&pairs.collect::<Vec<_>>(), story.emitted.omitted);

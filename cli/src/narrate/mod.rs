@@ -11,7 +11,7 @@ mod shuffle;
 mod story;
 
 use crate::terminal::stdout_raw;
-use facts::Facts;
+use facts::StoryFacts;
 use gristmill_runtime::client::{Client, JobReport};
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::scratch::ScratchDirectory;
@@ -46,7 +46,7 @@ impl JobNarrator {
     pub fn narrate(&self, client: &Client, job: JobId, report: Option<&JobReport>) -> anyhow::Result<()> {
         let narration = Narration::new(self.directory.path());
         let parts = report.map(JobReport::parts).unwrap_or_default();
-        let facts = Facts::gather(client.trace(job)?, &narration, &parts, self.deciders.clone())?;
+        let facts = StoryFacts::gather(client.trace(job)?, &narration, &parts, self.deciders.clone())?;
         stdout_raw(&body::text(&story::steps(&facts)))
     }
 }

@@ -1,19 +1,19 @@
 //! Story of the reduces of a `--narrate` run, in steps: segments, the order in which they were read, groups and output.
 
-use super::body::{Body, Step, StepKind, all, lines, values};
-use super::facts::Facts;
+use super::body::{StepKind, StoryBody, StoryStep, all, lines, values};
+use super::facts::StoryFacts;
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{GroupTold, ReduceStory};
 
 /// Step of a reduce's end.
-pub fn ended(facts: &Facts, record: &AttemptRecord) -> Step {
+pub fn ended(facts: &StoryFacts, record: &AttemptRecord) -> StoryStep {
     let partition = record.attempt.task.index;
     let ended_ns = record.ended_ns.unwrap_or(record.launched_ns);
     let ran = Span(ended_ns.saturating_sub(record.started_ns.unwrap_or(record.launched_ns)));
     let story = facts.reduces.get(&partition);
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     match story {
         Some(story) if story.segments.is_empty() => {
             body.words("No map put out a pair for this partition, so its part is empty.");
@@ -26,10 +26,10 @@ pub fn ended(facts: &Facts, record: &AttemptRecord) -> Step {
     }
     let groups = counted(story.map_or(0, |story| all(&story.groups)), "group", "groups");
     let title = format!("reduce-{partition} has ended after {ran}: {groups}");
-    Step { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Reduce, title, body }
+    StoryStep { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Reduce, title, body }
 }
 
-fn read(story: &ReduceStory, body: &mut Body) {
+fn read(story: &ReduceStory, body: &mut StoryBody) {
     let segments = counted(story.segments.len() as u64, "segment", "segments");
     body.words(format!("It had {segments}, in this order:"));
     let rows = story.segments.iter().map(|segment| {
@@ -51,7 +51,7 @@ fn read(story: &ReduceStory, body: &mut Body) {
     body.row(&pairs.collect::<Vec<_>>(), story.read.omitted);
 }
 
-fn groups(facts: &Facts, partition: u32, story: &ReduceStory, body: &mut Body) {
+fn groups(facts: &StoryFacts, partition: u32, story: &ReduceStory, body: &mut StoryBody) {
     if story.groups_before > 0 {
         let before = counted(story.groups_before, "group", "groups");
         body.words(format!("An earlier attempt, which handed over, had reduced {before}."));

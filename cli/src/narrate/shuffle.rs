@@ -1,7 +1,7 @@
 //! Steps of the shuffle.
 
-use super::body::{Body, Step, StepKind};
-use super::facts::Facts;
+use super::body::{StepKind, StoryBody, StoryStep};
+use super::facts::StoryFacts;
 use gristmill_runtime::api::FetchRecord;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::TaskKind;
@@ -9,15 +9,15 @@ use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::TASKS_MAX;
 
 /// Returns a step for each fetch.
-pub fn fetches(facts: &Facts) -> impl Iterator<Item = Step> + '_ {
+pub fn fetches(facts: &StoryFacts) -> impl Iterator<Item = StoryStep> + '_ {
     let told = facts.trace.fetches.iter().filter(|fetch| fetch.map.task.index < TASKS_MAX);
     told.enumerate().map(|(place, fetch)| step(facts, fetch, place == 0))
 }
 
 /// Step of a fetch; with `first`, it explains the rules that hold for all fetches.
-fn step(facts: &Facts, fetch: &FetchRecord, first: bool) -> Step {
+fn step(facts: &StoryFacts, fetch: &FetchRecord, first: bool) -> StoryStep {
     let (map, from, to) = (fetch.map.task.index, fetch.from, fetch.to);
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     if first {
         body.words(
             "Each partition has a home, the worker on which its reduce is to run. That worker gathers the segments of the \
@@ -48,11 +48,11 @@ fn step(facts: &Facts, fetch: &FetchRecord, first: bool) -> Step {
             counted(running, "map had", "maps had")
         ),
     });
-    Step { at_ns: facts.since_arrival(fetch.ended_ns), kind: StepKind::Fetch, title, body }
+    StoryStep { at_ns: facts.since_arrival(fetch.ended_ns), kind: StepKind::Fetch, title, body }
 }
 
 /// Number of maps that had not ended at this time.
-fn running_maps(facts: &Facts, at_ns: u64) -> u64 {
+fn running_maps(facts: &StoryFacts, at_ns: u64) -> u64 {
     let ended = |map: &u32| facts.winner(TaskKind::Map, *map).and_then(|record| record.ended_ns);
     let maps = 0..facts.trace.status.maps.total;
     maps.filter(|map| ended(map).is_none_or(|ended| at_ns < ended)).count() as u64

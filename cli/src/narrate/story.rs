@@ -1,7 +1,7 @@
 //! The steps of a job, from its arrival to its output.
 
-use super::body::{Body, Step, StepKind, all, lines};
-use super::facts::Facts;
+use super::body::{StepKind, StoryBody, StoryStep, all, lines};
+use super::facts::StoryFacts;
 use super::{maps, reduces, shuffle};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
 use gristmill_runtime::plural::counted;
@@ -12,7 +12,7 @@ use gristmill_worker::sanitize;
 use std::collections::BTreeSet;
 
 /// Returns the steps of a job, in the order of time.
-pub fn steps(facts: &Facts) -> Vec<Step> {
+pub fn steps(facts: &StoryFacts) -> Vec<StoryStep> {
     let mut steps = vec![job(facts), input(facts)];
     let told = facts.trace.attempts.iter().filter(|record| record.attempt.task.index < TASKS_MAX);
     let first = first_map(facts);
@@ -28,9 +28,9 @@ pub fn steps(facts: &Facts) -> Vec<Step> {
 }
 
 /// Step of the job's arrival.
-fn job(facts: &Facts) -> Step {
+fn job(facts: &StoryFacts) -> StoryStep {
     let status = &facts.trace.status;
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     let maps = counted(status.maps.total.into(), "map task", "map tasks");
     let cut = format!(
         "{} of input become {maps}. Each turns the records of its split into",
@@ -58,11 +58,11 @@ fn job(facts: &Facts) -> Step {
         ));
     }
     let title = format!("{} `{}` arrives", status.job, sanitize::line(&status.name, 100));
-    Step { at_ns: 0, kind: StepKind::Job, title, body }
+    StoryStep { at_ns: 0, kind: StepKind::Job, title, body }
 }
 
 /// Step of the input's splits.
-fn input(facts: &Facts) -> Step {
+fn input(facts: &StoryFacts) -> StoryStep {
     let total = facts.trace.status.maps.total;
     let rows = facts.maps.iter().flat_map(|(map, story)| {
         let records = all(&story.input.records).to_string();
@@ -72,7 +72,7 @@ fn input(facts: &Facts) -> Step {
             vec![first(format!("map-{map}")), piece.path.clone(), bytes, first(records.clone())]
         })
     });
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     body.words(
         "Each map task reads one split. Splits are cut by bytes, but no record is torn: a record belongs to the split \
          in which its first byte lies, and whoever reads that split reads it to its end.",
@@ -82,16 +82,16 @@ fn input(facts: &Facts) -> Step {
         body.words("A smaller --split-size, such as 100B, makes several splits and maps.");
     }
     let title = format!("The input is cut into {}", counted(total.into(), "split", "splits"));
-    Step { at_ns: 0, kind: StepKind::Input, title, body }
+    StoryStep { at_ns: 0, kind: StepKind::Input, title, body }
 }
 
 /// Step of an attempt's launch: the queue, and the reasons for this attempt.
-fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
+fn placement(facts: &StoryFacts, record: &AttemptRecord, first: bool) -> StoryStep {
     let now = record.launched_ns;
     let status = &facts.trace.status;
     let (job, worker) = (status.job, record.worker);
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     if first {
         body.words(
             "Two rules decide what runs next: the policy says which job gets a slot that is free, the placement which of its \
@@ -134,17 +134,17 @@ fn placement(facts: &Facts, record: &AttemptRecord, first: bool) -> Step {
     }
     let again = if record.attempt.epoch == 0 { "" } else { " once more" };
     let title = format!("{task} is sent{ahead} to {worker}{again}");
-    Step { at_ns: facts.since_arrival(now), kind: StepKind::Placement, title, body }
+    StoryStep { at_ns: facts.since_arrival(now), kind: StepKind::Placement, title, body }
 }
 
 /// The map that ended first: its step explains what all maps have in common.
-fn first_map(facts: &Facts) -> Option<u32> {
+fn first_map(facts: &StoryFacts) -> Option<u32> {
     let ended = |map: u32| Some((facts.winner(TaskKind::Map, map)?.ended_ns?, map));
     (0..facts.trace.status.maps.total.min(TASKS_MAX)).filter_map(ended).min().map(|(_, map)| map)
 }
 
 /// The end of an attempt; `first` is the map that ended first.
-fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<Step> {
+fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Option<StoryStep> {
     let index = record.attempt.task.index;
     let kind = record.attempt.task.kind;
     let counts = facts.winner(kind, index).is_some_and(|winner| winner.attempt == record.attempt);
@@ -168,15 +168,15 @@ fn ending(facts: &Facts, record: &AttemptRecord, first: Option<u32>) -> Option<S
 }
 
 /// Step of an attempt that was discarded.
-fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
+fn failure(facts: &StoryFacts, record: &AttemptRecord, why: &str) -> StoryStep {
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     body.words(format!(
         "{}. An attempt is one try of a task. Nothing of this one counts: its pairs are not told, and if the task runs \
          again, only the attempt that ends well does.",
         sanitize::message(why)
     ));
-    Step {
+    StoryStep {
         at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
         kind: StepKind::Failure,
         title: format!("An attempt at {task} on {} is discarded", record.worker),
@@ -185,10 +185,10 @@ fn failure(facts: &Facts, record: &AttemptRecord, why: &str) -> Step {
 }
 
 /// Step of the output.
-fn output(facts: &Facts) -> Step {
+fn output(facts: &StoryFacts) -> StoryStep {
     let status = &facts.trace.status;
     let at_ns = facts.since_arrival(status.ended_ns.unwrap_or(status.now_ns));
-    let mut body = Body::default();
+    let mut body = StoryBody::default();
     if status.state != JobState::Succeeded {
         let failure = status.failure.iter();
         for text in failure.flat_map(|failure| [Some(&failure.message), failure.detail.as_ref()]).flatten() {
@@ -196,7 +196,7 @@ fn output(facts: &Facts) -> Step {
         }
         body.words("Its output was removed: a part of it would be mistaken for the whole.");
         let title = format!("The job has {}", status.state.word());
-        return Step { at_ns, kind: StepKind::Output, title, body };
+        return StoryStep { at_ns, kind: StepKind::Output, title, body };
     }
     body.words(
         "Each task built its part under a name of its own. Now the parts get their names one by one, and last of all \
@@ -211,5 +211,5 @@ fn output(facts: &Facts) -> Step {
         }
     }
     let records = counted(status.totals.records_out, "record", "records");
-    Step { at_ns, kind: StepKind::Output, title: format!("The output is published: {records}"), body }
+    StoryStep { at_ns, kind: StepKind::Output, title: format!("The output is published: {records}"), body }
 }

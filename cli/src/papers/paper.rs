@@ -8,11 +8,11 @@ use crate::terminal::stdout_line;
 use crate::text_table;
 use crate::usage::usage;
 use clap::Args;
-use gristmill_lab::compare::{self, Options, Progress, Workload};
+use gristmill_lab::compare::{self, CompareProgress, Options, Workload};
 use gristmill_lab::report::{Circumstances, Tally};
 use gristmill_papers::{
-    Context, Directory, Failure, Interrupted, PAPERS, Paper, REAL_PAPERS, RealContext, Run, RunsDirectory,
-    Scale, first_seed,
+    Context, FailedPaper, Interrupted, PAPERS, Paper, PaperDirectory, PaperScale, REAL_PAPERS, RealContext,
+    Run, RunsDirectory, first_seed,
 };
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
@@ -69,7 +69,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     let interrupted = watch_interruptions()?;
     let runs = RunsDirectory::hold(&RunsDirectory::beside(&flags.out_directory()))?;
     let kept = runs.path().display().to_string();
-    let carry_out = |workload: &Workload, options: &Options, told: &mut dyn FnMut(Progress<'_>)| {
+    let carry_out = |workload: &Workload, options: &Options, told: &mut dyn FnMut(CompareProgress<'_>)| {
         compare::run(registry, workload, options, Some(interrupted.clone()), told)
     };
     let code = run(REAL_PAPERS, flags, |experiment, context| {
@@ -98,7 +98,7 @@ fn run<E: Copy>(
     carry_out: impl Fn(&E, &Context<'_>) -> anyhow::Result<Paper>,
 ) -> anyhow::Result<u8> {
     let chosen = chosen(papers, &flags.paper)?;
-    let directory = Directory::claim(&flags.out_directory(), flags.overwrite)?;
+    let directory = PaperDirectory::claim(&flags.out_directory(), flags.overwrite)?;
     let mut run = Run {
         asked: flags.paper.clone(),
         real: flags.real,
@@ -124,7 +124,7 @@ fn run<E: Copy>(
             Err(error) => {
                 let error = gristmill_runtime::chain(error.as_ref());
                 say!("error: {name}: {error}");
-                run.failures.push(Failure { name: name.to_owned(), error });
+                run.failures.push(FailedPaper { name: name.to_owned(), error });
             }
         }
     }
@@ -138,7 +138,7 @@ fn run<E: Copy>(
 /// Writes the page and prints the results.
 fn write_page(
     run: &Run,
-    directory: Directory,
+    directory: PaperDirectory,
     seconds: Vec<(String, f64)>,
     flags: &PaperCommand,
 ) -> anyhow::Result<()> {
@@ -160,11 +160,11 @@ impl PaperCommand {
         self.out.clone().unwrap_or_else(|| PathBuf::from(format!("paper-{}{real}", self.paper)))
     }
 
-    fn scale(&self) -> Scale {
+    fn scale(&self) -> PaperScale {
         match (self.quick, self.full) {
-            (true, _) => Scale::Quick,
-            (_, true) => Scale::Full,
-            _ => Scale::Normal,
+            (true, _) => PaperScale::Quick,
+            (_, true) => PaperScale::Full,
+            _ => PaperScale::Normal,
         }
     }
 }
@@ -361,7 +361,7 @@ mod tests {
         let run = Run {
             asked: "all".to_owned(),
             real: false,
-            scale: Scale::Full,
+            scale: PaperScale::Full,
             seed: 1,
             papers,
             failures: Vec::new(),

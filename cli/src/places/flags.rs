@@ -1,6 +1,6 @@
 //! Flags of `cluster up` and `cluster down`, and the command lines of master and workers that follow from them.
 
-use super::record::Place;
+use super::record::WorkerPlace;
 use super::ssh::read_hosts;
 use crate::flags::ListenFlags;
 use crate::usage::usage;
@@ -104,7 +104,7 @@ impl UpCommand {
     ///
     /// # Errors
     /// Flags that do not fit the place.
-    pub fn place(&self, state: &Path) -> anyhow::Result<Option<Place>> {
+    pub fn place(&self, state: &Path) -> anyhow::Result<Option<WorkerPlace>> {
         if self.print && matches!(self.on, PlaceName::Ssh | PlaceName::Ray) {
             return Err(usage("--print is for --on slurm and --on kubernetes".to_owned()));
         }
@@ -114,10 +114,10 @@ impl UpCommand {
         Ok(match self.on {
             PlaceName::Ssh => {
                 let hosts = read_hosts(self.hosts.as_deref().unwrap_or(Path::new("-")))?;
-                Some(Place::Ssh { hosts })
+                Some(WorkerPlace::Ssh { hosts })
             }
-            PlaceName::Slurm => Some(Place::Slurm { join: state.join("slurm.join") }),
-            PlaceName::Ray => Some(Place::Ray),
+            PlaceName::Slurm => Some(WorkerPlace::Slurm { join: state.join("slurm.join") }),
+            PlaceName::Ray => Some(WorkerPlace::Ray),
             PlaceName::Kubernetes => None,
         })
     }

@@ -1,7 +1,7 @@
 //! `cluster up` and `cluster down`: a cluster whose workers are started by ssh, Slurm, Ray or Kubernetes.
 //!
 //! Each place starts, replaces and ends workers by its own means, with the templates in `deploy`. Everything
-//! that may run somewhere is written to a [`record::Record`] first, so that `cluster down` ends all of it.
+//! that may run somewhere is written to a [`record::PlaceRecord`] first, so that `cluster down` ends all of it.
 
 mod flags;
 mod kubernetes;
@@ -26,7 +26,7 @@ use gristmill_runtime::{chain, exit};
 use gristmill_worker::exit::{Exit, ExitsWith};
 use gristmill_worker::http::{JoinLine, make_private_directory};
 use gristmill_worker::sanitize;
-use record::{Place, Record};
+use record::{PlaceRecord, WorkerPlace};
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ const SSH_FAILED: i32 = 255;
 
 /// Error of `cluster up` or `cluster down`.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum UpError {
     /// The cluster is in another state, or a program of the place failed.
     #[error("{0}")]
     Refused(String),
@@ -50,7 +50,7 @@ pub enum PlaceError {
     Hosts(String),
 }
 
-impl ExitsWith for PlaceError {
+impl ExitsWith for UpError {
     fn exit(&self) -> Exit {
         match self {
             Self::Hosts(_) => Exit::with(exit::CLUSTER),
@@ -60,7 +60,7 @@ impl ExitsWith for PlaceError {
 }
 
 fn refused(reason: String) -> anyhow::Error {
-    PlaceError::Refused(reason).into()
+    UpError::Refused(reason).into()
 }
 
 /// Calls a program, which must end with code 0, and returns what it printed.
@@ -96,7 +96,7 @@ pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyho
 async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
     let state = std::path::absolute(state_dir(flags.state.as_ref(), settings)?)?;
     let Some(place) = flags.place(&state)? else { return kubernetes::up(flags) };
-    let record = Record::new(&state, place);
+    let record = PlaceRecord::new(&state, place);
     if flags.print {
         stdout_line(&slurm::script(flags, &record.name, &state)?.trim_end())?;
         return Ok(exit::OK);
@@ -114,15 +114,20 @@ async fn bring_up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) 
     Ok(exit::OK)
 }
 
-async fn start(flags: &UpCommand, state: &Path, words: &[String], record: &mut Record) -> anyhow::Result<()> {
+async fn start(
+    flags: &UpCommand,
+    state: &Path,
+    words: &[String],
+    record: &mut PlaceRecord,
+) -> anyhow::Result<()> {
     let line = master::start(state, words).await?;
     let client = AsyncClient::new(&line);
     let token = client.new_token(Role::Work, Some(TOKEN_LABEL), None).await?;
     let line = JoinLine { token, ..line };
     let expected = match record.place.clone() {
-        Place::Ssh { hosts } => ssh::start(flags, &line, record, hosts).await?,
-        Place::Slurm { join } => slurm::start(flags, &record.name, &join, state, &line).await?,
-        Place::Ray => ray::start(flags, &record.name, &line).await?,
+        WorkerPlace::Ssh { hosts } => ssh::start(flags, &line, record, hosts).await?,
+        WorkerPlace::Slurm { join } => slurm::start(flags, &record.name, &join, state, &line).await?,
+        WorkerPlace::Ray => ray::start(flags, &record.name, &line).await?,
     };
     if client.await_workers(expected, JOIN_MAX).await?.is_none() {
         say!("not all have joined within {JOIN_MAX:?}; more may come");
@@ -135,7 +140,7 @@ async fn start(flags: &UpCommand, state: &Path, words: &[String], record: &mut R
 /// `gristmill cluster down`.
 pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
     let state = std::path::absolute(state_dir(flags.state.as_ref(), settings)?)?;
-    let Some(record) = Record::read(&state)? else {
+    let Some(record) = PlaceRecord::read(&state)? else {
         let path = state.display();
         return Err(refused(match StateDirectory::holder(&state) {
             Some(process) => format!(
@@ -172,12 +177,12 @@ pub fn down(settings: &Settings, flags: &DownCommand) -> anyhow::Result<u8> {
 }
 
 /// Ends all that the record names, then removes it.
-async fn take_down(mut record: Record, state: &Path, forget: bool) -> anyhow::Result<()> {
+async fn take_down(mut record: PlaceRecord, state: &Path, forget: bool) -> anyhow::Result<()> {
     master::end(state).await?;
     match record.place.clone() {
-        Place::Ssh { hosts } => ssh::end(&mut record, hosts, state, forget).await?,
-        Place::Slurm { join } => slurm::end(&record.name, &join).await?,
-        Place::Ray => ray::end(&record.name).await?,
+        WorkerPlace::Ssh { hosts } => ssh::end(&mut record, hosts, state, forget).await?,
+        WorkerPlace::Slurm { join } => slurm::end(&record.name, &join).await?,
+        WorkerPlace::Ray => ray::end(&record.name).await?,
     }
     record.remove()
 }

@@ -3,7 +3,7 @@
 //! Ray shows the arguments of an actor, also the join line, to all users of its cluster, who may run any code there anyway.
 
 use super::flags::UpCommand;
-use super::{PlaceError, call};
+use super::{UpError, call};
 use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};
 use gristmill_worker::http::JoinLine;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub async fn start(flags: &UpCommand, name: &str, line: &JoinLine) -> anyhow::Re
     let hosts = call("create the actors", ray("up", name, words, input)).await?;
     let placed = hosts.lines().count() as u32;
     if placed == 0 {
-        return Err(PlaceError::Hosts(format!("none of {nodes} actors has a node")).into());
+        return Err(UpError::Hosts(format!("none of {nodes} actors has a node")).into());
     }
     if placed < nodes {
         say!("{placed} of {nodes} actors have a node; Ray starts the others when it has one");

@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 /// Cluster that is up.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct PlaceRecord {
     /// Unique name of the cluster.
     pub name: String,
     /// Machine on which `cluster up` was called.
     pub machine: String,
     /// Location of the workers.
-    pub place: Place,
+    pub place: WorkerPlace,
     #[serde(skip)]
     path: PathBuf,
 }
@@ -32,7 +32,7 @@ pub struct Record {
 /// Location of workers, and the data needed to end them there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum WorkerPlace {
     /// On hosts that `ssh` reaches, named as it takes them: `[USER@]HOST`. Something may run or be stored on each.
     Ssh { hosts: BTreeSet<String> },
     /// In jobs of Slurm, which read the join line from this file.
@@ -41,9 +41,9 @@ pub enum Place {
     Ray,
 }
 
-impl Record {
+impl PlaceRecord {
     /// Record of a cluster that is not up yet.
-    pub fn new(state: &Path, place: Place) -> Self {
+    pub fn new(state: &Path, place: WorkerPlace) -> Self {
         // The standard library draws the keys of its hash maps at random.
         let drawn = std::hash::RandomState::new().build_hasher().finish();
         let (name, machine) = (format!("gristmill-{drawn:016x}"), gristmill_worker::host_name());
@@ -108,11 +108,11 @@ impl Record {
     /// Description of the cluster.
     pub fn words(&self) -> String {
         let workers = match &self.place {
-            Place::Ssh { hosts } => {
+            WorkerPlace::Ssh { hosts } => {
                 format!("workers on {}", hosts.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
             }
-            Place::Slurm { .. } => format!("workers in Slurm's job {}", self.name),
-            Place::Ray => "actors of Ray".to_owned(),
+            WorkerPlace::Slurm { .. } => format!("workers in Slurm's job {}", self.name),
+            WorkerPlace::Ray => "actors of Ray".to_owned(),
         };
         format!("a master on {} with {workers}", self.machine)
     }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn record_survives_a_master_that_tidies_up_and_is_claimed_once() {
         let directory = tempfile::tempdir().unwrap();
-        let new = || Record::new(directory.path(), Place::Slurm { join: "slurm.join".into() });
+        let new = || PlaceRecord::new(directory.path(), WorkerPlace::Slurm { join: "slurm.join".into() });
         let record = new().claim(directory.path()).unwrap();
         whole_file::replace(&record.path, Promise::Private, |file| {
             file.write_all(&serde_json::to_vec(&record)?)?;
@@ -138,8 +138,8 @@ mod tests {
         .unwrap();
         let refused = new().claim(directory.path()).unwrap_err();
         assert!(refused.to_string().contains("is up already"), "{refused:?}");
-        assert_eq!(Record::read(directory.path()).unwrap().unwrap().words(), record.words());
+        assert_eq!(PlaceRecord::read(directory.path()).unwrap().unwrap().words(), record.words());
         record.remove().unwrap();
-        assert!(Record::read(directory.path()).unwrap().is_none());
+        assert!(PlaceRecord::read(directory.path()).unwrap().is_none());
     }
 }

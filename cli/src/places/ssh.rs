@@ -4,8 +4,8 @@
 //! it, so the secret is in no command line. The program is sent the same way, into the directory that goes with the workers.
 
 use super::flags::UpCommand;
-use super::record::{Place, Record};
-use super::{PlaceError, call, quoted};
+use super::record::{PlaceRecord, WorkerPlace};
+use super::{UpError, call, quoted};
 use crate::usage::usage;
 use anyhow::Context as _;
 use gristmill_runtime::chain;
@@ -59,7 +59,7 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// A step on a host, by a command that means the same in every shell.
 #[derive(Clone)]
-enum Step {
+enum SshStep {
     Create,
     Send,
     /// The script with its variables, for this purpose.
@@ -104,23 +104,23 @@ fn parse(text: &str) -> Result<BTreeSet<String>, String> {
 pub async fn start(
     flags: &UpCommand,
     line: &JoinLine,
-    record: &mut Record,
+    record: &mut PlaceRecord,
     mut hosts: BTreeSet<String>,
 ) -> anyhow::Result<u32> {
     let absent = "does not take part";
-    hosts = on_each(&hosts, &record.name, &Step::Create, absent).await.into_keys().collect();
-    record.place = Place::Ssh { hosts: hosts.clone() };
+    hosts = on_each(&hosts, &record.name, &SshStep::Create, absent).await.into_keys().collect();
+    record.place = WorkerPlace::Ssh { hosts: hosts.clone() };
     record.write()?;
     if flags.program.is_none() {
-        hosts = on_each(&hosts, &record.name, &Step::Send, absent).await.into_keys().collect();
+        hosts = on_each(&hosts, &record.name, &SshStep::Send, absent).await.into_keys().collect();
     }
     let program = quoted(flags.program.as_deref().unwrap_or_default());
     let join = quoted(&line.to_text());
     let worker: String = flags.worker_words().iter().map(|word| format!(" {}", quoted(word))).collect();
     let text = format!("verb=start\nprogram={program}\njoin={join}\nset --{worker}\n{SCRIPT}");
-    let started = on_each(&hosts, &record.name, &Step::Script("start workers", text), absent).await;
+    let started = on_each(&hosts, &record.name, &SshStep::Script("start workers", text), absent).await;
     if started.is_empty() {
-        return Err(PlaceError::Hosts("no host takes part".to_owned()).into());
+        return Err(UpError::Hosts("no host takes part".to_owned()).into());
     }
     let workers = |cores: &String| flags.workers_per_host.or(cores.trim().parse().ok()).unwrap_or(1);
     Ok(started.values().map(workers).sum())
@@ -131,14 +131,14 @@ pub async fn start(
 /// # Errors
 /// A log that cannot be written, or hosts that failed and are not forgotten: they stay in the record.
 pub async fn end(
-    record: &mut Record,
+    record: &mut PlaceRecord,
     mut hosts: BTreeSet<String>,
     state: &Path,
     forget: bool,
 ) -> anyhow::Result<()> {
     let logs = state.join("logs");
     make_private_directory(&logs)?;
-    let step = Step::Script("end workers", format!("verb=end\n{SCRIPT}"));
+    let step = SshStep::Script("end workers", format!("verb=end\n{SCRIPT}"));
     for (host, log) in on_each(&hosts, &record.name, &step, "could not be brought down").await {
         let path = logs.join(format!("{}-{host}.log", record.name));
         whole_file::replace(&path, Promise::Private, |file| file.write_all(log.as_bytes()))?;
@@ -148,9 +148,9 @@ pub async fn end(
         return Ok(());
     }
     let left = counted(hosts.len() as u64, "host is", "hosts are");
-    record.place = Place::Ssh { hosts };
+    record.place = WorkerPlace::Ssh { hosts };
     record.write()?;
-    Err(PlaceError::Hosts(format!(
+    Err(UpError::Hosts(format!(
         "{left} left; workers there end by themselves when they have not found their master for ten minutes. Type \
          `gristmill cluster down` again to retry, or `gristmill cluster down --forget` to give them up"
     ))
@@ -161,7 +161,7 @@ pub async fn end(
 async fn on_each(
     hosts: &BTreeSet<String>,
     name: &str,
-    step: &Step,
+    step: &SshStep,
     failed: &str,
 ) -> BTreeMap<String, String> {
     let permits = Arc::new(Semaphore::new(AT_ONCE));
@@ -188,17 +188,17 @@ async fn on_each(
 
 /// Takes a step on a host. `ssh` does not bound what a server does before authentication, hence the limit for the
 /// connection.
-async fn ssh(host: &str, directory: &str, step: Step) -> anyhow::Result<String> {
+async fn ssh(host: &str, directory: &str, step: SshStep) -> anyhow::Result<String> {
     let (what, command, input, limit) = match step {
-        Step::Create => {
+        SshStep::Create => {
             let command = format!("umask 077; mkdir -p {directory}");
             ("create a directory", command, ToolInput::Nothing, CREATE_MAX)
         }
-        Step::Send => {
+        SshStep::Send => {
             let program = File::open(OWN_PROGRAM).context("could not read this program")?;
             ("send the program", format!("cat > {directory}/gristmill"), ToolInput::File(program), SEND_MAX)
         }
-        Step::Script(what, text) => {
+        SshStep::Script(what, text) => {
             let input = ToolInput::Bytes(format!("directory={directory}\n{text}").into_bytes());
             (what, "sh -s".to_owned(), input, SCRIPT_MAX)
         }

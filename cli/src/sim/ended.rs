@@ -2,7 +2,7 @@
 
 use super::model::{SimulatedMachine, SimulatedSystem};
 use gristmill_scheduler::metrics::{JobRecord, JobTimes};
-use gristmill_scheduler::sim::cluster::TaskCounts;
+use gristmill_scheduler::sim::cluster::SimulatedTasks;
 use gristmill_scheduler::sim::{cluster, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::Job;
@@ -50,7 +50,7 @@ impl SimulatedSystem<'_> {
             }
             SimulatedMachine::Cluster { config, .. } => {
                 let config = cluster::Config { seed, ..(**config).clone() };
-                let count = |job: &Job| self.add_steps(TaskCounts::of(&config, job).all() as u64);
+                let count = |job: &Job| self.add_steps(SimulatedTasks::of(&config, job).all() as u64);
                 let times = cluster::alone(&config, self.jobs(seed).inspect(count));
                 times.map_err(|error| self.judge("each job alone", seed, &error))?
             }

@@ -157,7 +157,7 @@ impl<'a> SimulatedSystem<'a> {
             collector.push(&job.times, job.work);
             sink(&job);
         };
-        let used = self.simulate(policy_name, seed, &mut take, &mut Counted(&self.progress))?;
+        let used = self.simulate(policy_name, seed, &mut take, &mut CountedBar(&self.progress))?;
         let mut outcome = collector.outcome();
         if outcome.flow.count() == 0 {
             return Err(InputFileError::new(Path::new(self.source.name()), "there is no job in it").into());
@@ -263,9 +263,9 @@ impl<'a> SimulatedSystem<'a> {
 }
 
 /// Counts the tasks of a simulated cluster.
-struct Counted<'a>(&'a ProgressBar);
+struct CountedBar<'a>(&'a ProgressBar);
 
-impl Observer for Counted<'_> {
+impl Observer for CountedBar<'_> {
     fn task(&mut self, _: &TaskRun) {
         self.0.inc(1);
     }

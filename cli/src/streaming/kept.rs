@@ -62,7 +62,7 @@ impl KeptJobs {
     ///
     /// # Errors
     /// A directory that is full or belongs to another user.
-    pub fn start(&self, number: &str) -> io::Result<KeptJob> {
+    pub fn start(&self, number: &str) -> io::Result<JobDirectories> {
         let entries = fs::read_dir(self.directories()).into_iter().flatten().flatten();
         let number_of =
             |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_prefix("job_")?.to_owned());
@@ -84,7 +84,7 @@ impl KeptJobs {
         process.lock()?;
         write!(process, "{}", std::process::id())?;
         fs::rename(new, directory.join(PROCESS))?;
-        Ok(KeptJob { logs: self.logs(number), _process: process })
+        Ok(JobDirectories { logs: self.logs(number), _process: process })
     }
 
     /// Ends a job with a number such as `STAMP_0001` as Ctrl-C does, and waits for its end. Returns false if it
@@ -123,12 +123,12 @@ fn create_private(path: &Path) -> io::Result<()> {
 
 /// Directories of a job that this process follows.
 #[derive(Debug)]
-pub struct KeptJob {
+pub struct JobDirectories {
     logs: PathBuf,
     _process: File,
 }
 
-impl KeptJob {
+impl JobDirectories {
     /// Writes the last lines of a failed attempt. The first is the error; the others are the command's,
     /// except the line of its split.
     ///

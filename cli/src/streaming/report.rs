@@ -2,7 +2,7 @@
 
 use super::file_names::FileNames;
 use super::json_progress::JsonProgress;
-use super::kept::{KeptJob, KeptJobs};
+use super::kept::{JobDirectories, KeptJobs};
 use super::log::{Level, log};
 use crate::terminal::stderr_text;
 use gristmill_runtime::api::{JobState, JobStatus};
@@ -27,7 +27,7 @@ pub struct JobReporter {
     url: String,
     /// True if the job gets a directory, for `mapred job -kill` and for drivers that look for the logs of tasks.
     is_kept: bool,
-    kept: Option<KeptJob>,
+    kept: Option<JobDirectories>,
     is_started: bool,
     /// Progress of maps and reduces that was printed last, and when.
     shown: Option<((u64, u64), Instant)>,

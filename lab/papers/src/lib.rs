@@ -23,9 +23,9 @@ mod write;
 
 use prelude::*;
 
-pub use model::{Context, Paper, Scale, first_seed};
+pub use model::{Context, Paper, PaperScale, first_seed};
 pub use real::{CarryOut, Interrupted, REAL_PAPERS, RealContext, RealExperiment, RunsDirectory};
-pub use write::{Directory, Failure, MARK, Run, SCHEMA, WriteError};
+pub use write::{FailedPaper, MARK, PaperDirectory, PaperWriteError, Run, SCHEMA};
 
 /// Function that runs the experiments of one paper.
 ///

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Amount of simulation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scale {
+pub enum PaperScale {
     /// Seconds for each paper: shows the shapes, with wide intervals.
     Quick,
     /// Minutes: intervals narrow enough to judge the printed numbers.
@@ -16,13 +16,13 @@ pub enum Scale {
     Full,
 }
 
-impl Scale {
+impl PaperScale {
     /// Returns the value for this scale.
     pub fn pick<T>(self, quick: T, normal: T, full: T) -> T {
         match self {
-            Scale::Quick => quick,
-            Scale::Normal => normal,
-            Scale::Full => full,
+            PaperScale::Quick => quick,
+            PaperScale::Normal => normal,
+            PaperScale::Full => full,
         }
     }
 }
@@ -30,7 +30,7 @@ impl Scale {
 /// Settings of an experiment.
 pub struct Context<'a> {
     /// Amount of simulation.
-    pub scale: Scale,
+    pub scale: PaperScale,
     /// First seed of random draws ([`first_seed`]). Experiments count up from it.
     pub first_seed: u64,
     /// Receives a short description of the current computation.

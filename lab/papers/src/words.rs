@@ -4,20 +4,22 @@
 //! describe, and may have holes itself. Not here: the values for the holes, and the judging of claims.
 
 use crate::judge::{Less, Rivals};
-use crate::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Paper, Section, Series, Table, Verdict};
+use crate::{
+    Axis, Block, Cell, Chart, ChartKind, Claim, Column, Paper, ReportTable, Section, Series, Verdict,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Words of one page.
-pub(crate) struct Words {
+pub(crate) struct PaperWords {
     source: &'static str,
-    page: OnceLock<Page>,
+    page: OnceLock<PageWords>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Page {
+struct PageWords {
     title: String,
     about: Vec<String>,
     sections: Named<SectionWords>,
@@ -116,12 +118,12 @@ pub(crate) type Filled = (&'static str, Hole);
 /// All holes of some words.
 pub(crate) type Holes<'a> = &'a [Filled];
 
-impl Words {
+impl PaperWords {
     pub(crate) const fn new(source: &'static str) -> Self {
         Self { source, page: OnceLock::new() }
     }
 
-    fn page(&self) -> &Page {
+    fn page(&self) -> &PageWords {
         self.page
             .get_or_init(|| toml::from_str(self.source).expect("part of the program, and read by its tests"))
     }
@@ -133,7 +135,7 @@ impl Words {
         holes: Holes<'_>,
         sections: Vec<Section>,
     ) -> Paper {
-        let Page { title, about, .. } = self.page();
+        let PageWords { title, about, .. } = self.page();
         Paper { name, title, about: about.iter().map(|text| filled(text, holes)).collect(), sections }
     }
 
@@ -179,7 +181,12 @@ impl Words {
             }
         };
         let columns = words.columns.iter().map(column).collect();
-        Block::Table(Table::new(id(key, &words.id, holes), filled(&words.caption, holes), columns, rows))
+        Block::Table(ReportTable::new(
+            id(key, &words.id, holes),
+            filled(&words.caption, holes),
+            columns,
+            rows,
+        ))
     }
 
     /// Returns a table with columns that depend on the runs, after those of the words.

@@ -6,10 +6,10 @@
 //! directory is put in place atomically. Not here: experiments, and the drawing of charts
 //! ([`gristmill_lab::report`]).
 
-use super::model::{Paper, Scale};
+use super::model::{Paper, PaperScale};
 use gristmill_lab::IoError;
 use gristmill_lab::report::Circumstances;
-use gristmill_lab::report::{Document, Part, Tally};
+use gristmill_lab::report::{Document, DocumentPart, Tally};
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use serde::Serialize;
 use std::fs;
@@ -30,18 +30,18 @@ pub struct Run {
     /// True for runs on real processes, false for the papers' models.
     pub real: bool,
     /// Amount of simulation.
-    pub scale: Scale,
+    pub scale: PaperScale,
     /// Requested seed. Random draws start at [`super::first_seed`] of it.
     pub seed: u64,
     /// Papers in the order in which they ran.
     pub papers: Vec<Paper>,
     /// Papers whose experiments failed.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedPaper>,
 }
 
 /// Paper whose experiments failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Failure {
+pub struct FailedPaper {
     /// Name of the paper.
     pub name: String,
     /// Description of the error.
@@ -50,16 +50,16 @@ pub struct Failure {
 
 /// Content of `results.json`.
 #[derive(Serialize)]
-struct Results<'a> {
+struct PaperResults<'a> {
     schema: u32,
     version: &'static str,
     asked: &'a str,
     real: bool,
-    scale: Scale,
+    scale: PaperScale,
     seed: u64,
     tallies: Vec<(&'a str, Tally)>,
     papers: &'a [Paper],
-    failures: &'a [Failure],
+    failures: &'a [FailedPaper],
 }
 
 /// Content of `run.json`.
@@ -75,9 +75,9 @@ impl Run {
     #[must_use]
     pub fn command(&self) -> String {
         let scale = match self.scale {
-            Scale::Quick => " --quick",
-            Scale::Normal => "",
-            Scale::Full => " --full",
+            PaperScale::Quick => " --quick",
+            PaperScale::Normal => "",
+            PaperScale::Full => " --full",
         };
         let real = if self.real { " --real" } else { "" };
         format!("gristmill lab paper {}{real}{scale} --seed {}", self.asked, self.seed)
@@ -87,8 +87,8 @@ impl Run {
     ///
     /// # Errors
     /// Results that cannot be written as JSON.
-    pub fn files(&self, circumstances: &Circumstances) -> Result<Vec<(PathBuf, Vec<u8>)>, WriteError> {
-        let parts: Vec<Part<'_>> = self.papers.iter().map(part).collect();
+    pub fn files(&self, circumstances: &Circumstances) -> Result<Vec<(PathBuf, Vec<u8>)>, PaperWriteError> {
+        let parts: Vec<DocumentPart<'_>> = self.papers.iter().map(part).collect();
         let page = Document {
             title: &self.title(),
             lead: &self.lead(),
@@ -102,7 +102,7 @@ impl Run {
                 files.push((Path::new(paper.name).join(name), content.into_bytes()));
             }
         }
-        let results = Results {
+        let results = PaperResults {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION"),
             asked: &self.asked,
@@ -128,9 +128,9 @@ impl Run {
 
     fn lead(&self) -> Vec<String> {
         let scale = match self.scale {
-            Scale::Quick => "Quick: seconds for each paper, so the intervals are wide.",
-            Scale::Normal => "Minutes for each paper.",
-            Scale::Full => "As large as the papers' own runs.",
+            PaperScale::Quick => "Quick: seconds for each paper, so the intervals are wide.",
+            PaperScale::Normal => "Minutes for each paper.",
+            PaperScale::Full => "As large as the papers' own runs.",
         };
         let how = match self.real {
             true => "on real processes: master, workers, shuffle and commits as they run for users",
@@ -169,8 +169,8 @@ impl Run {
     }
 }
 
-fn part(paper: &Paper) -> Part<'_> {
-    Part {
+fn part(paper: &Paper) -> DocumentPart<'_> {
+    DocumentPart {
         name: paper.name,
         title: paper.title,
         about: &paper.about,
@@ -184,7 +184,7 @@ fn in_words(count: usize) -> String {
     words.get(count).map_or_else(|| count.to_string(), |&word| word.to_owned())
 }
 
-fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
+fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, PaperWriteError> {
     let mut text = serde_json::to_vec(value)
         .map_err(|error| IoError::of("build", Path::new(name))(io::Error::other(error)))?;
     text.push(b'\n');
@@ -194,7 +194,7 @@ fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
 /// Reason why a directory of a page or of runs cannot be written. Exit code 3.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum WriteError {
+pub enum PaperWriteError {
     /// The directory exists and is not empty.
     #[error("the output directory {path} exists and is not empty")]
     NotEmpty {
@@ -226,7 +226,7 @@ pub enum WriteError {
     Io(#[from] IoError),
 }
 
-impl ExitsWith for WriteError {
+impl ExitsWith for PaperWriteError {
     fn exit(&self) -> Exit {
         match self {
             Self::NotEmpty { .. } => {
@@ -239,19 +239,19 @@ impl ExitsWith for WriteError {
 
 /// Directory to be written. Its files are first built in a hidden directory next to it.
 #[derive(Debug)]
-pub struct Directory {
+pub struct PaperDirectory {
     path: PathBuf,
     building: PathBuf,
     overwrite: bool,
 }
 
-impl Directory {
+impl PaperDirectory {
     /// Checks that a directory can be written, before hours are spent on its content. With `overwrite`,
     /// files that an earlier run wrote there are replaced at the end.
     ///
     /// # Errors
     /// The reason why it cannot be written.
-    pub fn claim(path: &Path, overwrite: bool) -> Result<Self, WriteError> {
+    pub fn claim(path: &Path, overwrite: bool) -> Result<Self, PaperWriteError> {
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -278,7 +278,7 @@ impl Directory {
     /// # Errors
     /// A file operation failed, or the path was created by another process meanwhile. Then nothing is
     /// written.
-    pub fn write(self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), WriteError> {
+    pub fn write(self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), PaperWriteError> {
         for (name, content) in files {
             let path = self.building.join(name);
             let directory = path.parent().unwrap_or(&self.building);
@@ -296,7 +296,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for PaperDirectory {
     /// Removes files that were not moved into place.
     fn drop(&mut self) {
         // The directory does not exist if all went well. If it cannot be removed, the error cannot be
@@ -313,12 +313,12 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn check(path: &Path, overwrite: bool) -> Result<(), WriteError> {
+fn check(path: &Path, overwrite: bool) -> Result<(), PaperWriteError> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return Err(WriteError::NotADirectory { path: path.to_path_buf() });
+            return Err(PaperWriteError::NotADirectory { path: path.to_path_buf() });
         }
         Err(error) => return Err(IoError::of("list", path)(error).into()),
     };
@@ -326,10 +326,10 @@ fn check(path: &Path, overwrite: bool) -> Result<(), WriteError> {
         return Ok(());
     }
     if !overwrite {
-        return Err(WriteError::NotEmpty { path: path.to_path_buf() });
+        return Err(PaperWriteError::NotEmpty { path: path.to_path_buf() });
     }
     if !path.join(MARK).is_file() {
-        return Err(WriteError::NotOurs { path: path.to_path_buf() });
+        return Err(PaperWriteError::NotOurs { path: path.to_path_buf() });
     }
     Ok(())
 }
@@ -337,7 +337,7 @@ fn check(path: &Path, overwrite: bool) -> Result<(), WriteError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_lab::report::{Block, Chart, ChartKind, Claim, Compared, Section, Series, Table};
+    use gristmill_lab::report::{Block, Chart, ChartKind, Claim, Compared, ReportTable, Section, Series};
     use std::collections::BTreeSet;
 
     /// Returns a paper with a block of each kind.
@@ -352,7 +352,7 @@ mod tests {
         );
         let blocks = vec![
             Block::Chart(chart),
-            Block::Table(Table::new("table-2", "Means", Vec::new(), Vec::new())),
+            Block::Table(ReportTable::new("table-2", "Means", Vec::new(), Vec::new())),
             Block::Comparison(vec![Compared::new("load 0.5", 2.0, true)]),
             Block::Claims(vec![Claim::new("Section 5", "It grows.", true, "from 1 to 2")]),
         ];
@@ -361,11 +361,11 @@ mod tests {
     }
 
     fn run() -> Run {
-        let failure = Failure { name: "other".to_owned(), error: "no trace".to_owned() };
+        let failure = FailedPaper { name: "other".to_owned(), error: "no trace".to_owned() };
         Run {
             asked: "all".to_owned(),
             real: false,
-            scale: Scale::Quick,
+            scale: PaperScale::Quick,
             seed: 7,
             papers: vec![paper()],
             failures: vec![failure],
@@ -433,12 +433,12 @@ mod tests {
     fn directory_appears_whole_and_leaves_nothing_beside_it() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("deep/out");
-        let directory = Directory::claim(&path, false).unwrap();
+        let directory = PaperDirectory::claim(&path, false).unwrap();
         assert!(!path.exists(), "nothing is there until all is");
         directory.write(&run().files(&circumstances("Monday")).unwrap()).unwrap();
         assert_eq!(names(&path), ["demo", "index.html", "results.json", MARK]);
         assert_eq!(names(path.parent().unwrap()), ["out"]);
-        drop(Directory::claim(&root.path().join("never"), false).unwrap());
+        drop(PaperDirectory::claim(&root.path().join("never"), false).unwrap());
         assert_eq!(names(root.path()), ["deep"]);
     }
 
@@ -447,18 +447,21 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("out");
         fs::create_dir(&path).unwrap();
-        drop(Directory::claim(&path, false).unwrap());
+        drop(PaperDirectory::claim(&path, false).unwrap());
         fs::write(path.join("thesis.tex"), "years of work").unwrap();
-        assert!(matches!(Directory::claim(&path, false), Err(WriteError::NotEmpty { .. })));
-        assert!(matches!(Directory::claim(&path, true), Err(WriteError::NotOurs { .. })));
+        assert!(matches!(PaperDirectory::claim(&path, false), Err(PaperWriteError::NotEmpty { .. })));
+        assert!(matches!(PaperDirectory::claim(&path, true), Err(PaperWriteError::NotOurs { .. })));
         fs::rename(path.join("thesis.tex"), path.join(MARK)).unwrap();
-        assert!(matches!(Directory::claim(&path, false), Err(WriteError::NotEmpty { .. })));
-        Directory::claim(&path, true).unwrap().write(&[(PathBuf::from("a/b"), b"new".to_vec())]).unwrap();
+        assert!(matches!(PaperDirectory::claim(&path, false), Err(PaperWriteError::NotEmpty { .. })));
+        PaperDirectory::claim(&path, true)
+            .unwrap()
+            .write(&[(PathBuf::from("a/b"), b"new".to_vec())])
+            .unwrap();
         assert_eq!((names(&path), names(root.path())), (vec!["a".to_owned()], vec!["out".to_owned()]));
         fs::write(root.path().join("file"), "").unwrap();
         assert!(matches!(
-            Directory::claim(&root.path().join("file"), true),
-            Err(WriteError::NotADirectory { .. })
+            PaperDirectory::claim(&root.path().join("file"), true),
+            Err(PaperWriteError::NotADirectory { .. })
         ));
     }
 
@@ -466,11 +469,11 @@ mod tests {
     fn what_comes_to_stand_there_during_the_run_is_not_touched() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("out");
-        let directory = Directory::claim(&path, true).unwrap();
+        let directory = PaperDirectory::claim(&path, true).unwrap();
         fs::create_dir(&path).unwrap();
         fs::write(path.join("thesis.tex"), "years of work").unwrap();
         let error = directory.write(&[(PathBuf::from("a"), Vec::new())]).unwrap_err();
-        assert!(matches!(error, WriteError::NotOurs { .. }), "{error}");
+        assert!(matches!(error, PaperWriteError::NotOurs { .. }), "{error}");
         assert_eq!(
             (names(&path), names(root.path())),
             (vec!["thesis.tex".to_owned()], vec!["out".to_owned()])

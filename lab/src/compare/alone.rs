@@ -5,7 +5,7 @@
 use super::gather::exact;
 use super::record::Alone;
 use super::run::Runner;
-use super::store::Store;
+use super::store::ComparisonStore;
 use super::workload::{DrawnJob, Workload};
 use super::{CompareError, Options};
 use gristmill_runtime::api::{ExactWork, JobTrace};
@@ -45,7 +45,7 @@ pub(super) fn known(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Opt
 pub(super) fn measure(
     runner: &Runner<'_>,
     options: &Options,
-    store: &Store,
+    store: &ComparisonStore,
 ) -> Result<Option<Vec<Alone>>, CompareError> {
     let mut alone: Vec<Alone> = store.read_json(FILE)?.unwrap_or_default();
     let (keys, jobs) = lacking(runner.workload, options, &alone)?;

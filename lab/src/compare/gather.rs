@@ -1,7 +1,7 @@
 //! Builds the record of a run from the master's data.
 
 use super::record::{
-    Contender, JobOutput, JobRun, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, Transfer,
+    Contender, JobRun, OutputDigest, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, Transfer,
     WorkerRecord,
 };
 use super::workload::{DrawnJob, Workload};
@@ -105,7 +105,7 @@ impl Gathering<'_> {
             outlook: status.deadline_outlook.as_ref().map(|outlook| outlook.words.clone()),
             usage: usage(trace),
             shuffle_bytes: status.totals.shuffle_bytes,
-            output: JobOutput { digest: digest(trace), bytes: status.totals.bytes_out },
+            output: OutputDigest { digest: digest(trace), bytes: status.totals.bytes_out },
             estimates: trace
                 .estimates
                 .iter()

@@ -29,7 +29,7 @@ pub mod workload;
 
 pub use error::CompareError;
 pub use record::{Alone, Contender, JobRun, RunRecord};
-pub use store::{MARK, Store, StoreError};
+pub use store::{ComparisonStore, MARK, StoreError};
 pub use workload::Workload;
 
 use crate::report::names::slug;
@@ -70,7 +70,7 @@ pub struct Options {
     pub repetitions: u32,
     /// Cluster of the runs.
     pub site: Site,
-    /// Directory for runs and data; see [`Store`].
+    /// Directory for runs and data; see [`ComparisonStore`].
     pub directory: PathBuf,
     /// True to resume with the runs in the directory.
     pub resume: bool,
@@ -89,7 +89,7 @@ pub struct Options {
 
 /// Progress report of a comparison.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Progress<'a> {
+pub enum CompareProgress<'a> {
     /// A step before the runs starts, in words.
     Step(&'static str),
     /// A run starts; its number, and the number of all runs.
@@ -176,11 +176,11 @@ pub fn run(
     workload: &Workload,
     options: &Options,
     interrupted: Option<watch::Receiver<u32>>,
-    told: &mut dyn FnMut(Progress<'_>),
+    told: &mut dyn FnMut(CompareProgress<'_>),
 ) -> Result<Comparison, CompareError> {
     check(registry, workload, options)?;
     let setting = prepare::setting(workload, options);
-    let store = Store::open(&options.directory, &setting, options.resume)?;
+    let store = ComparisonStore::open(&options.directory, &setting, options.resume)?;
     let runtime = gristmill_worker::threads::runtime();
     let runtime = Arc::new(runtime.map_err(|source| CompareError::Start { source })?);
     let mut runner = Runner {
@@ -214,7 +214,7 @@ pub fn run(
         interrupted: false,
     };
     if !workload.data.is_empty() {
-        told(Progress::Step("making inputs"));
+        told(CompareProgress::Step("making inputs"));
     }
     prepare::make_data(workload, &store)?;
     let result = rounds::run_all(&runner, options, &store, &mut comparison, told);

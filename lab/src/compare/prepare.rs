@@ -1,7 +1,7 @@
 //! Preparation before the first run: generates inputs, and records the properties that make two
 //! comparisons the same.
 
-use super::store::{self, Store, StoreError};
+use super::store::{self, ComparisonStore, StoreError};
 use super::workload::Workload;
 use super::{CompareError, Options, Site, run};
 use gristmill_runtime::cluster::ClusterConfig;
@@ -10,7 +10,7 @@ use gristmill_worker::protocol::Slots;
 use serde_json::{Value, json};
 
 /// Generates inputs and files of times that do not exist yet.
-pub(super) fn make_data(workload: &Workload, store: &Store) -> Result<(), CompareError> {
+pub(super) fn make_data(workload: &Workload, store: &ComparisonStore) -> Result<(), CompareError> {
     let data = store.data();
     std::fs::create_dir_all(&data).map_err(StoreError::io("make", &data))?;
     for set in &workload.data {

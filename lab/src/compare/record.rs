@@ -103,7 +103,7 @@ pub struct JobRun {
     pub shuffle_bytes: u64,
     /// Output of the job, also inlined in files.
     #[serde(flatten)]
-    pub output: JobOutput,
+    pub output: OutputDigest,
     /// Size estimates: seconds since its arrival, maps done, total work of the three stations.
     pub estimates: Vec<(f64, u32, [f64; 3])>,
 }
@@ -129,7 +129,7 @@ pub struct SlotUsage {
 
 /// Output of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct JobOutput {
+pub struct OutputDigest {
     /// One number for the names, lengths and checksums of all parts.
     #[serde(rename = "output_digest")]
     pub digest: u32,

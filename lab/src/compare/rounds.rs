@@ -2,12 +2,13 @@
 
 use super::gather::Gathering;
 use super::record::{Alone, JobRun};
-use super::run::{Arrivals, Order, Ran, Runner};
+use super::run::{RunArrivals, RunOrder, RunResult, Runner};
 use super::statistics::order;
-use super::store::{self, Store};
+use super::store::{self, ComparisonStore};
 use super::workload::{DrawnJob, Workload};
 use super::{
-    CompareError, Comparison, Contender, Options, Progress, RunRecord, Site, alone, calibrate, simulated,
+    CompareError, CompareProgress, Comparison, Contender, Options, RunRecord, Site, alone, calibrate,
+    simulated,
 };
 use gristmill_runtime::api::ExactWork;
 use std::path::Path;
@@ -33,18 +34,18 @@ fn cores(site: &Site) -> Option<u32> {
 }
 
 /// Comparison in progress.
-struct Rounds<'a> {
+struct CompareRounds<'a> {
     runner: &'a Runner<'a>,
     options: &'a Options,
-    store: &'a Store,
+    store: &'a ComparisonStore,
     comparison: &'a mut Comparison,
-    told: &'a mut dyn FnMut(Progress<'_>),
+    told: &'a mut dyn FnMut(CompareProgress<'_>),
     /// True if caches are warm, or need not be.
     warm: bool,
 }
 
 /// Jobs of a repetition.
-struct Round {
+struct CompareRound {
     repetition: u32,
     jobs: Vec<DrawnJob>,
     /// Work of each job, where it is known.
@@ -54,18 +55,18 @@ struct Round {
 pub(super) fn run_all(
     runner: &Runner<'_>,
     options: &Options,
-    store: &Store,
+    store: &ComparisonStore,
     comparison: &mut Comparison,
-    told: &mut dyn FnMut(Progress<'_>),
+    told: &mut dyn FnMut(CompareProgress<'_>),
 ) -> Result<(), CompareError> {
-    let mut rounds = Rounds { runner, options, store, comparison, told, warm: !options.warm_up };
+    let mut rounds = CompareRounds { runner, options, store, comparison, told, warm: !options.warm_up };
     rounds.calibration()?;
     rounds.isolated()?;
     let mut place = 0;
     for repetition in 0..options.repetitions {
         let jobs = runner.workload.draw(repetition)?;
         let known = |job| alone::known(runner.workload, job, &rounds.comparison.alone);
-        let round = Round { repetition, exact: jobs.iter().map(known).collect(), jobs };
+        let round = CompareRound { repetition, exact: jobs.iter().map(known).collect(), jobs };
         for contender in order::order(options.contenders.len(), repetition, runner.workload.seed) {
             if rounds.comparison.interrupted {
                 return Ok(());
@@ -77,14 +78,14 @@ pub(super) fn run_all(
     Ok(())
 }
 
-impl Rounds<'_> {
+impl CompareRounds<'_> {
     /// Measures the system's cost of tasks, unless an earlier call did.
     fn calibration(&mut self) -> Result<(), CompareError> {
         let can = self.runner.registry.find_job("synthetic").is_some();
         if !can || !self.options.calibrate || matches!(self.options.site, Site::Given(_)) {
             return Ok(());
         }
-        (self.told)(Progress::Step("measuring the overheads of tasks"));
+        (self.told)(CompareProgress::Step("measuring the overheads of tasks"));
         match calibrate::measure(self.runner, self.store)? {
             Some(costs) => self.comparison.costs = Some(costs),
             None => self.comparison.interrupted = true,
@@ -101,9 +102,9 @@ impl Rounds<'_> {
         if !self.warm && self.store.read_json::<Vec<Alone>>(alone::FILE)?.is_none() {
             let jobs = workload.draw(0)?;
             let exact = jobs.iter().map(|job| workload.kinds[job.kind].exact.clone()).collect();
-            self.warm_up(&self.options.contenders[0], &Round { repetition: 0, jobs, exact })?;
+            self.warm_up(&self.options.contenders[0], &CompareRound { repetition: 0, jobs, exact })?;
         }
-        (self.told)(Progress::Step("running each job alone"));
+        (self.told)(CompareProgress::Step("running each job alone"));
         match alone::measure(self.runner, self.options, self.store)? {
             Some(alone) => self.comparison.alone = alone,
             None => self.comparison.interrupted = true,
@@ -112,19 +113,19 @@ impl Rounds<'_> {
     }
 
     /// Runs a contender, unless an earlier call did.
-    fn one(&mut self, contender: &Contender, round: &Round, place: u32) -> Result<(), CompareError> {
+    fn one(&mut self, contender: &Contender, round: &CompareRound, place: u32) -> Result<(), CompareError> {
         if let Some(kept) = self.store.finished(contender, round.repetition)? {
-            (self.told)(Progress::Kept(&kept, place));
+            (self.told)(CompareProgress::Kept(&kept, place));
             self.comparison.runs.push(kept);
             return Ok(());
         }
         if !self.warm {
             self.warm_up(contender, round)?;
         }
-        (self.told)(Progress::Begins(contender, round.repetition, place));
+        (self.told)(CompareProgress::Begins(contender, round.repetition, place));
         let directory = self.store.begin(contender, round.repetition)?;
         let (jobs, exact) = (&round.jobs, &round.exact);
-        let order = Order { contender, jobs, exact, directory: &directory, arrivals: Arrivals::Drawn };
+        let order = RunOrder { contender, jobs, exact, directory: &directory, arrivals: RunArrivals::Drawn };
         let Some(ran) = self.runner.run(&order)? else {
             store::remove_tree(&directory)?;
             self.comparison.interrupted = true;
@@ -133,7 +134,7 @@ impl Rounds<'_> {
         let record = self.record(contender, round, place, (&ran, &directory));
         same_output(&self.comparison.runs, &record)?;
         self.store.keep(&record)?;
-        (self.told)(Progress::Ended(&record, place));
+        (self.told)(CompareProgress::Ended(&record, place));
         self.comparison.runs.push(record);
         Ok(())
     }
@@ -141,9 +142,9 @@ impl Rounds<'_> {
     fn record(
         &self,
         contender: &Contender,
-        round: &Round,
+        round: &CompareRound,
         place: u32,
-        (ran, directory): (&Ran, &Path),
+        (ran, directory): (&RunResult, &Path),
     ) -> RunRecord {
         let cores = cores(&self.options.site);
         let gathering = Gathering {
@@ -170,18 +171,18 @@ impl Rounds<'_> {
     }
 
     /// Runs a few jobs at once, to warm file caches and raise the processor clock. The result is discarded.
-    fn warm_up(&mut self, contender: &Contender, round: &Round) -> Result<(), CompareError> {
-        (self.told)(Progress::Step("warming up"));
+    fn warm_up(&mut self, contender: &Contender, round: &CompareRound) -> Result<(), CompareError> {
+        (self.told)(CompareProgress::Step("warming up"));
         let few = round.jobs.iter().take(WARM_UP_JOBS);
         let few: Vec<DrawnJob> = few.map(|job| DrawnJob { arrival: 0.0, ..job.clone() }).collect();
         let directory = self.store.path().join("warm-up");
         store::remove_tree(&directory)?;
-        let order = Order {
+        let order = RunOrder {
             contender,
             jobs: &few,
             exact: &round.exact,
             directory: &directory,
-            arrivals: Arrivals::Drawn,
+            arrivals: RunArrivals::Drawn,
         };
         let ran = self.runner.run(&order).map(drop);
         store::remove_tree(&directory)?;

@@ -8,7 +8,7 @@ use super::follow::{
 };
 use super::gather::failure;
 use super::record::Contender;
-use super::store::Store;
+use super::store::ComparisonStore;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
 use super::{CompareError, Site};
 use gristmill_runtime::api::{EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange};
@@ -46,19 +46,19 @@ pub(super) struct Runner<'a> {
 }
 
 /// Description of one run.
-pub(super) struct Order<'a> {
+pub(super) struct RunOrder<'a> {
     pub contender: &'a Contender,
     pub jobs: &'a [DrawnJob],
     /// Work of each job, where it is known.
     pub exact: &'a [Option<ExactWork>],
     /// Empty directory.
     pub directory: &'a Path,
-    pub arrivals: Arrivals<'a>,
+    pub arrivals: RunArrivals<'a>,
 }
 
 /// Arrival times of jobs.
 #[derive(Clone, Copy)]
-pub(super) enum Arrivals<'a> {
+pub(super) enum RunArrivals<'a> {
     /// At the drawn times.
     Drawn,
     /// Each after the end of the one before it and its pause, if it has one.
@@ -66,7 +66,7 @@ pub(super) enum Arrivals<'a> {
 }
 
 /// Result of a run.
-pub(super) struct Ran {
+pub(super) struct RunResult {
     /// Status of the master just before the first job arrived.
     pub master: MasterStatus,
     /// Traces in the order of the jobs.
@@ -89,7 +89,7 @@ const OUTPUTS: &str = "outputs";
 
 impl Runner<'_> {
     /// Performs one run; `None` if interrupted.
-    pub fn run(&self, order: &Order<'_>) -> Result<Option<Ran>, CompareError> {
+    pub fn run(&self, order: &RunOrder<'_>) -> Result<Option<RunResult>, CompareError> {
         if self.is_interrupted() {
             return Ok(None);
         }
@@ -112,20 +112,20 @@ impl Runner<'_> {
     /// interrupted.
     pub fn run_apart<T>(
         &self,
-        store: &Store,
+        store: &ComparisonStore,
         name: &str,
         jobs: &[DrawnJob],
         pauses: &[Duration],
-        read: impl FnOnce(Ran, &Path) -> Result<T, CompareError>,
+        read: impl FnOnce(RunResult, &Path) -> Result<T, CompareError>,
     ) -> Result<Option<T>, CompareError> {
         let contender =
             Contender { name: name.to_owned(), policy: "fifo".to_owned(), placement: "pull".to_owned() };
         // An oracle needs the work of every job. The value has no effect while there is only one job.
         let exact: Vec<_> = jobs.iter().map(|job| self.workload.kinds[job.kind].exact.clone()).collect();
         let directory = &store.path().join(name);
-        let arrivals = Arrivals::OneByOne(pauses);
+        let arrivals = RunArrivals::OneByOne(pauses);
         super::store::remove_tree(directory)?;
-        let ran = self.run(&Order { contender: &contender, jobs, exact: &exact, directory, arrivals });
+        let ran = self.run(&RunOrder { contender: &contender, jobs, exact: &exact, directory, arrivals });
         let found = ran.and_then(|ran| ran.map(|ran| read(ran, directory)).transpose());
         super::store::remove_tree(directory)?;
         found
@@ -175,9 +175,9 @@ impl Runner<'_> {
     fn on_fresh_cluster(
         &self,
         config: &ClusterConfig,
-        order: &Order<'_>,
+        order: &RunOrder<'_>,
         outputs: &Path,
-    ) -> Result<Option<Ran>, CompareError> {
+    ) -> Result<Option<RunResult>, CompareError> {
         let config = ClusterConfig {
             workers: config.workers.clone(),
             deciders: DeciderNames {
@@ -203,9 +203,9 @@ impl Runner<'_> {
         &self,
         client: &AsyncClient,
         workers: u32,
-        order: &Order<'_>,
+        order: &RunOrder<'_>,
         outputs: &Path,
-    ) -> Result<Option<Ran>, CompareError> {
+    ) -> Result<Option<RunResult>, CompareError> {
         let mut interrupted = self.interrupted.clone();
         let interruption = async {
             match &mut interrupted {
@@ -230,9 +230,9 @@ impl Runner<'_> {
         &self,
         client: &AsyncClient,
         workers: u32,
-        order: &Order<'_>,
+        order: &RunOrder<'_>,
         outputs: &Path,
-    ) -> Result<Ran, CompareError> {
+    ) -> Result<RunResult, CompareError> {
         let master = joined(client, workers).await?;
         let mut ready = Vec::with_capacity(order.jobs.len());
         for job in order.jobs {
@@ -248,8 +248,8 @@ impl Runner<'_> {
         let before = processors();
         let mut read = BTreeMap::new();
         let ids = match order.arrivals {
-            Arrivals::Drawn => hand_over_in_time(client, order.jobs, ready, &mut read).await?,
-            Arrivals::OneByOne(pauses) => hand_over_one_by_one(client, pauses, ready, &mut read).await?,
+            RunArrivals::Drawn => hand_over_in_time(client, order.jobs, ready, &mut read).await?,
+            RunArrivals::OneByOne(pauses) => hand_over_one_by_one(client, pauses, ready, &mut read).await?,
         };
         all_ended(client).await?;
         let busy = before.zip(processors()).map(|(before, now)| (now.0 - before.0, now.1 - before.1));
@@ -270,13 +270,13 @@ impl Runner<'_> {
             }
             traces.push(trace);
         }
-        Ok(Ran { master, traces, busy })
+        Ok(RunResult { master, traces, busy })
     }
 
     async fn make_ready(
         &self,
         client: &AsyncClient,
-        order: &Order<'_>,
+        order: &RunOrder<'_>,
         job: &DrawnJob,
         outputs: &Path,
     ) -> Result<Ready, CompareError> {

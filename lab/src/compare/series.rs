@@ -154,12 +154,12 @@ pub fn overcommitted(run: &RunRecord, end: f64, cores: f64) -> f64 {
 }
 
 /// Row of a chart of slots: its name, and (job, from, to).
-pub type Row = (String, Vec<(u32, f64, f64)>);
+pub type SlotRow = (String, Vec<(u32, f64, f64)>);
 
 /// Returns a row for each slot of each worker. Slot numbers are not recorded, so each attempt is assigned
 /// the lowest free slot.
 #[must_use]
-pub(crate) fn slot_rows(run: &RunRecord) -> Vec<Row> {
+pub(crate) fn slot_rows(run: &RunRecord) -> Vec<SlotRow> {
     let shared = run.workers.iter().all(|worker| worker.map_slots == worker.slots);
     let mut groups: BTreeMap<(u32, bool), Vec<SlotSpan>> = BTreeMap::new();
     for span in &run.spans {
@@ -184,7 +184,7 @@ pub(crate) fn slot_rows(run: &RunRecord) -> Vec<Row> {
 
 /// Returns a row for the data that each worker receives, with jobs stacked.
 #[must_use]
-pub(crate) fn lane_rows(run: &RunRecord) -> Vec<Row> {
+pub(crate) fn lane_rows(run: &RunRecord) -> Vec<SlotRow> {
     let mut by_worker: BTreeMap<u32, Vec<(u32, f64, f64)>> = BTreeMap::new();
     for transfer in &run.transfers {
         by_worker.entry(transfer.to_worker).or_default().push((transfer.job, transfer.from, transfer.to));

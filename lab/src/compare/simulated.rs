@@ -6,9 +6,11 @@
 
 use super::record::{Alone, RunRecord, SimulatedPhases, SimulatedRun, phases};
 use super::run::JOURNAL;
-use super::workload::{DrawnJob, Kind, Workload};
+use super::workload::{DrawnJob, JobKind, Workload};
 use super::{Site, alone};
-use crate::simulate::{KnownJob, Measured, Scenario, SimulateError, SizeSource, SystemCosts, simulate};
+use crate::simulate::{
+    KnownJob, RunMeasurements, Scenario, SimulateError, SizeSource, SystemCosts, simulate,
+};
 use clap::{Args, Command, FromArgMatches};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::jobs::Synthetic;
@@ -37,7 +39,7 @@ pub(super) fn size(workload: &Workload, job: &DrawnJob, alone: &[Alone]) -> Opti
 }
 
 /// Returns the times that a sleeping job will draw from its distribution and seed.
-fn drawn_times(kind: &Kind, job: &DrawnJob) -> Option<ExactWork> {
+fn drawn_times(kind: &JobKind, job: &DrawnJob) -> Option<ExactWork> {
     if kind.job != "synthetic" {
         return None;
     }
@@ -57,7 +59,7 @@ impl Foreknowledge<'_> {
             return;
         };
         let estimator = &config.deciders.estimator;
-        match Measured::read(&directory.join(JOURNAL)) {
+        match RunMeasurements::read(&directory.join(JOURNAL)) {
             Err(error) => {
                 let missing = Some(gristmill_runtime::chain(&error));
                 record.replayed = SimulatedRun { missing, ..SimulatedRun::default() };
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
     use crate::compare::workload::SEED_MARK;
 
-    fn size_of(kind: Kind, alone: &[Alone]) -> Option<(ExactWork, SizeSource)> {
+    fn size_of(kind: JobKind, alone: &[Alone]) -> Option<(ExactWork, SizeSource)> {
         let workload = Workload::batch("one", vec![kind]);
         size(&workload, &workload.draw(0).unwrap()[0], alone)
     }
@@ -128,16 +130,20 @@ mod tests {
     fn size_of_a_job_that_only_takes_time_is_told_by_its_law_and_seed() {
         let arguments =
             ["--maps", "4", "--map-time", "exp:100ms", "--reduce-time", "60ms", "--seed", SEED_MARK];
-        let kind = Kind { reduces: Some(2), ..Kind::new("synthetic", &arguments) };
+        let kind = JobKind { reduces: Some(2), ..JobKind::new("synthetic", &arguments) };
         let (work, source) = size_of(kind.clone(), &[]).unwrap();
         assert_eq!((work.map_seconds.len(), &work.reduce_seconds[..]), (4, &[0.06, 0.06][..]));
         assert_eq!(source, SizeSource::Told);
-        assert_eq!(size_of(Kind { reduces: None, ..kind }, &[]), None, "the number of reduces is not known");
+        assert_eq!(
+            size_of(JobKind { reduces: None, ..kind }, &[]),
+            None,
+            "the number of reduces is not known"
+        );
     }
 
     #[test]
     fn size_of_a_job_that_works_is_known_from_its_run_alone_or_not_at_all() {
-        let kind = Kind::new("wordcount", &["file"]);
+        let kind = JobKind::new("wordcount", &["file"]);
         assert_eq!(size_of(kind.clone(), &[]), None);
         let workload = Workload::batch("one", vec![kind.clone()]);
         let exact = ExactWork { map_seconds: vec![2.0], shuffle_bytes: 7.0, reduce_seconds: vec![1.0] };
@@ -149,7 +155,8 @@ mod tests {
     #[test]
     fn size_of_a_job_that_plays_times_is_these_times() {
         let exact = ExactWork { map_seconds: vec![2.0], shuffle_bytes: 7.0, reduce_seconds: vec![1.0] };
-        let kind = Kind { exact: Some(exact.clone()), plays_exact: true, ..Kind::new("synthetic", &[]) };
+        let kind =
+            JobKind { exact: Some(exact.clone()), plays_exact: true, ..JobKind::new("synthetic", &[]) };
         assert_eq!(size_of(kind, &[]), Some((exact, SizeSource::Told)));
     }
 }

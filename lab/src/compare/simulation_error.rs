@@ -28,10 +28,10 @@ impl SimulationError {
     /// Returns the errors of these runs; `None` if one has no such simulation or no job took time.
     #[must_use]
     pub fn of(runs: &[&RunRecord], simulated: fn(&RunRecord) -> &SimulatedRun) -> Option<Self> {
-        let by_run: Vec<Vec<Pair>> =
+        let by_run: Vec<Vec<PhasePair>> =
             runs.iter().map(|run| pairs(run, simulated(run))).collect::<Option<_>>()?;
-        let all: Vec<&Pair> = by_run.iter().flatten().collect();
-        let phase = |of: &dyn Fn(&Pair) -> [f64; 4]| -> Option<[f64; 4]> {
+        let all: Vec<&PhasePair> = by_run.iter().flatten().collect();
+        let phase = |of: &dyn Fn(&PhasePair) -> [f64; 4]| -> Option<[f64; 4]> {
             let mut means = [0.0; 4];
             for (place, found) in means.iter_mut().enumerate() {
                 *found = mean(all.iter().map(|pair| of(pair)[place]))?;
@@ -44,7 +44,7 @@ impl SimulationError {
             return None;
         }
         let total: f64 = difference(phases, measured).iter().sum();
-        let job = |pair: &&Pair| f64::abs(difference(pair.simulated, pair.measured).iter().sum());
+        let job = |pair: &&PhasePair| f64::abs(difference(pair.simulated, pair.measured).iter().sum());
         Some(Self {
             phases,
             mean_flow: total / flow,
@@ -55,14 +55,14 @@ impl SimulationError {
 }
 
 /// Simulated and measured phases of a job.
-struct Pair {
+struct PhasePair {
     measured: [f64; 4],
     simulated: [f64; 4],
 }
 
-fn pairs(run: &RunRecord, simulated: &SimulatedRun) -> Option<Vec<Pair>> {
+fn pairs(run: &RunRecord, simulated: &SimulatedRun) -> Option<Vec<PhasePair>> {
     let of: BTreeMap<usize, [f64; 4]> = simulated.jobs.iter().map(|job| (job.index, job.phases)).collect();
-    let pair = |job: &JobRun| Some(Pair { measured: job.phases(), simulated: *of.get(&job.index)? });
+    let pair = |job: &JobRun| Some(PhasePair { measured: job.phases(), simulated: *of.get(&job.index)? });
     run.jobs.iter().map(pair).collect()
 }
 
@@ -71,8 +71,8 @@ fn difference(one: [f64; 4], other: [f64; 4]) -> [f64; 4] {
 }
 
 /// Returns the error of the mean flow time of a run.
-fn relative(pairs: &[Pair]) -> f64 {
-    let sum = |of: fn(&Pair) -> [f64; 4]| pairs.iter().flat_map(of).sum::<f64>();
+fn relative(pairs: &[PhasePair]) -> f64 {
+    let sum = |of: fn(&PhasePair) -> [f64; 4]| pairs.iter().flat_map(of).sum::<f64>();
     sum(|pair| pair.simulated) / sum(|pair| pair.measured) - 1.0
 }
 

@@ -108,11 +108,11 @@ struct Mark {
 
 /// Directory of a comparison.
 #[derive(Debug)]
-pub struct Store {
+pub struct ComparisonStore {
     path: PathBuf,
 }
 
-impl Store {
+impl ComparisonStore {
     /// Opens a directory that does not exist or is empty, or with `resume` also one that holds runs of
     /// the same setting.
     ///
@@ -320,12 +320,12 @@ mod tests {
             |workers: u32| json!({"workload": {"seed": 1}, "cluster": {"workers": workers, "slots": 1}});
         fs::create_dir(&path).unwrap();
         fs::write(path.join("other"), "").unwrap();
-        assert!(matches!(Store::open(&path, &setting(2), true), Err(StoreError::Nothing { .. })));
+        assert!(matches!(ComparisonStore::open(&path, &setting(2), true), Err(StoreError::Nothing { .. })));
         fs::remove_file(path.join("other")).unwrap();
-        Store::open(&path, &setting(2), true).unwrap();
-        assert!(matches!(Store::open(&path, &setting(2), false), Err(StoreError::NotEmpty { .. })));
-        Store::open(&path, &setting(2), true).unwrap();
-        let words = Store::open(&path, &setting(3), true).unwrap_err().to_string();
+        ComparisonStore::open(&path, &setting(2), true).unwrap();
+        assert!(matches!(ComparisonStore::open(&path, &setting(2), false), Err(StoreError::NotEmpty { .. })));
+        ComparisonStore::open(&path, &setting(2), true).unwrap();
+        let words = ComparisonStore::open(&path, &setting(3), true).unwrap_err().to_string();
         assert!(words.contains("because cluster.workers was 2 there and is 3 now"), "{words}");
         assert!(words.contains("clusters or workloads that differ"), "{words}");
     }
@@ -334,8 +334,8 @@ mod tests {
     fn comparison_cannot_be_planned_once_it_has_begun() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
-        Store::open(&path, &json!({"against": null}), false).unwrap();
-        let words = Store::open(&path, &json!({"against": "fair"}), true).unwrap_err().to_string();
+        ComparisonStore::open(&path, &json!({"against": null}), false).unwrap();
+        let words = ComparisonStore::open(&path, &json!({"against": "fair"}), true).unwrap_err().to_string();
         assert!(words.contains("begun with not set as `against`, not \"fair\""), "{words}");
     }
 
@@ -345,14 +345,14 @@ mod tests {
         let path = directory.path().join("out");
         let lengths: Vec<f64> = (1..2000).map(|place| 1.0 / f64::from(place) * 0.07).collect();
         let setting = json!({"map_seconds": lengths});
-        Store::open(&path, &setting, false).unwrap();
-        Store::open(&path, &setting, true).unwrap();
+        ComparisonStore::open(&path, &setting, false).unwrap();
+        ComparisonStore::open(&path, &setting, true).unwrap();
     }
 
     #[test]
     fn begun_run_is_empty_and_does_not_count_as_finished() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(&directory.path().join("out"), &json!({}), false).unwrap();
+        let store = ComparisonStore::open(&directory.path().join("out"), &json!({}), false).unwrap();
         let name = "asrpt:preemptive=yes";
         let contender = Contender { name: name.into(), policy: name.into(), placement: "pull".into() };
         let begun = store.begin(&contender, 0).unwrap();

@@ -2,9 +2,9 @@
 
 use super::Comparison;
 use super::record::{
-    Contender, JobOutput, JobRun, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, WorkerRecord,
+    Contender, JobRun, OutputDigest, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, WorkerRecord,
 };
-use super::workload::{Kind, Workload};
+use super::workload::{JobKind, Workload};
 use std::collections::BTreeSet;
 
 pub fn contender(name: &str) -> Contender {
@@ -33,7 +33,7 @@ pub fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
             ..SlotUsage::default()
         },
         shuffle_bytes: 1000,
-        output: JobOutput { digest: 7, bytes: 70 },
+        output: OutputDigest { digest: 7, bytes: 70 },
         estimates: Vec::new(),
     }
 }
@@ -84,7 +84,7 @@ pub fn comparison(runs: Vec<RunRecord>) -> Comparison {
         }
     }
     Comparison {
-        workload: Workload::batch("made", vec![Kind::new("synthetic", &[])]),
+        workload: Workload::batch("made", vec![JobKind::new("synthetic", &[])]),
         setting: serde_json::Value::Null,
         contenders,
         against: None,

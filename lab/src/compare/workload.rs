@@ -35,7 +35,7 @@ pub struct Workload {
     /// still receive the same.
     pub redraw: bool,
     /// Kinds of jobs, at least one.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<JobKind>,
     /// Inputs that are generated before the first run.
     pub data: Vec<DataSet>,
 }
@@ -67,7 +67,7 @@ pub enum Order {
 
 /// Jobs of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Kind {
+pub struct JobKind {
     /// Label for legends and tables.
     pub label: String,
     /// Name of the job in the registry.
@@ -94,7 +94,7 @@ pub struct Kind {
     pub plays_exact: bool,
 }
 
-impl Kind {
+impl JobKind {
     /// Returns one job of this name, of weight 1.
     #[must_use]
     pub fn new(job: &str, arguments: &[&str]) -> Self {
@@ -166,7 +166,7 @@ pub enum DrawError {
 
 /// Kinds of draws from a seed, each from a stream of its own.
 #[derive(Clone, Copy)]
-enum Stream {
+enum DrawStream {
     Arrivals,
     Order,
     Seeds = 3,
@@ -176,7 +176,7 @@ enum Stream {
 impl Workload {
     /// Returns a batch of one job of each kind.
     #[must_use]
-    pub fn batch(name: &str, kinds: Vec<Kind>) -> Self {
+    pub fn batch(name: &str, kinds: Vec<JobKind>) -> Self {
         Self {
             name: name.to_owned(),
             seed: 1,
@@ -198,7 +198,7 @@ impl Workload {
             Arrivals::Draws(all) => all.get(repetition as usize).cloned().ok_or(DrawError::Empty)?,
             _ => self.placed(seed)?,
         };
-        let mut seeds = draws(seed, Stream::Seeds);
+        let mut seeds = draws(seed, DrawStream::Seeds);
         let mut numbers = vec![0_u32; self.kinds.len()];
         let mut jobs = Vec::with_capacity(placed.len());
         for (index, (kind, arrival)) in placed.into_iter().enumerate() {
@@ -220,7 +220,7 @@ impl Workload {
         if !self.redraw || repetition == 0 {
             return self.seed;
         }
-        let mut draws = draws(self.seed, Stream::Repetitions);
+        let mut draws = draws(self.seed, DrawStream::Repetitions);
         (0..repetition).map(|_| draws.next_u64()).last().unwrap_or(self.seed)
     }
 
@@ -233,7 +233,7 @@ impl Workload {
     fn placed(&self, seed: u64) -> Result<Vec<(usize, f64)>, DrawError> {
         let mut kinds = self.kinds_in_order()?;
         if self.order == Order::Shuffled {
-            shuffle(&mut kinds, &mut draws(seed, Stream::Order));
+            shuffle(&mut kinds, &mut draws(seed, DrawStream::Order));
         }
         let times = self.times(kinds.len(), seed)?;
         Ok(kinds.into_iter().zip(times).collect())
@@ -258,7 +258,7 @@ impl Workload {
             Arrivals::Times(times) if times.len() == jobs => Ok(times.clone()),
             Arrivals::Times(times) => Err(DrawError::Times { jobs, times: times.len() }),
             Arrivals::Poisson(mean) => {
-                let (mut draws, mut at) = (draws(seed, Stream::Arrivals), 0.0);
+                let (mut draws, mut at) = (draws(seed, DrawStream::Arrivals), 0.0);
                 Ok((0..jobs)
                     .map(|_| {
                         let now = at;
@@ -271,7 +271,7 @@ impl Workload {
     }
 }
 
-fn draws(seed: u64, stream: Stream) -> ChaCha8Rng {
+fn draws(seed: u64, stream: DrawStream) -> ChaCha8Rng {
     let mut draws = ChaCha8Rng::seed_from_u64(seed);
     draws.set_stream(stream as u64);
     draws
@@ -295,8 +295,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kind(label: &str, count: u32) -> Kind {
-        Kind { label: label.to_owned(), count, ..Kind::new("synthetic", &["--seed", SEED_MARK]) }
+    fn kind(label: &str, count: u32) -> JobKind {
+        JobKind { label: label.to_owned(), count, ..JobKind::new("synthetic", &["--seed", SEED_MARK]) }
     }
 
     fn poisson(seed: u64) -> Workload {
@@ -331,7 +331,10 @@ mod tests {
     fn workload_is_redrawn_if_repetitions_differ() {
         let redrawn = |workload: Workload| Workload { redraw: true, ..workload }.is_redrawn();
         assert!(redrawn(poisson(3)) && !poisson(3).is_redrawn());
-        assert!(!redrawn(Workload::batch("listed", vec![Kind::new("synthetic", &[])])), "nothing is drawn");
+        assert!(
+            !redrawn(Workload::batch("listed", vec![JobKind::new("synthetic", &[])])),
+            "nothing is drawn"
+        );
         assert!(redrawn(Workload::batch("batch", vec![kind("a", 3)])), "each job has a seed");
     }
 

@@ -5,7 +5,7 @@
 use super::escape::{escape, plain, prose};
 use super::number::{self, NOTHING};
 use super::svg;
-use crate::report::{Axis, Block, Cell, Chart, Claim, Compared, Table, Verdict};
+use crate::report::{Axis, Block, Cell, Chart, Claim, Compared, ReportTable, Verdict};
 use std::fmt::Write;
 
 /// Maximum number of points of a chart whose numbers are listed next to it. Files hold those of larger
@@ -16,10 +16,10 @@ const LISTED_POINTS_MAX: usize = 240;
 const ROWS_MAX: usize = 500;
 
 /// Path of the files of a block without the extension, if there are any.
-pub(super) type Files<'a> = Option<&'a str>;
+pub(super) type DataFiles<'a> = Option<&'a str>;
 
 /// Writes a block as HTML.
-pub(super) fn html(block: &Block, files: Files<'_>, out: &mut String) {
+pub(super) fn html(block: &Block, files: DataFiles<'_>, out: &mut String) {
     match block {
         Block::Chart(chart) => figure(chart, files, out),
         Block::Table(found) => table(found, files, out),
@@ -54,7 +54,7 @@ pub(super) fn of_number(verdict: Verdict) -> &'static str {
     }
 }
 
-fn links(files: Files<'_>, endings: &[&str]) -> String {
+fn links(files: DataFiles<'_>, endings: &[&str]) -> String {
     let Some(path) = files else { return String::new() };
     let path = escape(path);
     let links = endings
@@ -63,7 +63,7 @@ fn links(files: Files<'_>, endings: &[&str]) -> String {
     format!("<span class=\"files\">{}</span>", links.collect::<String>())
 }
 
-fn figure(chart: &Chart, files: Files<'_>, out: &mut String) {
+fn figure(chart: &Chart, files: DataFiles<'_>, out: &mut String) {
     let (caption, links) = (prose(&chart.caption), links(files, &["svg", "csv"]));
     let drawing = svg::for_page(chart);
     let _ = writeln!(out, "<figure class=\"figure\">\n<figcaption>{caption}{links}</figcaption>\n{drawing}");
@@ -127,7 +127,7 @@ pub(super) fn write_table(
     out.push_str("</tbody></table></div>\n");
 }
 
-fn table(table: &Table, files: Files<'_>, out: &mut String) {
+fn table(table: &ReportTable, files: DataFiles<'_>, out: &mut String) {
     let is =
         |place: usize, of: fn(&Cell) -> bool| table.rows.iter().any(|row| row.get(place).is_some_and(of));
     let columns = table.columns.iter().enumerate().map(|(place, column)| {
@@ -177,7 +177,7 @@ fn shared_notes(compared: &[Compared]) -> Vec<&str> {
     shared
 }
 
-fn comparison(compared: &[Compared], files: Files<'_>, out: &mut String) {
+fn comparison(compared: &[Compared], files: DataFiles<'_>, out: &mut String) {
     let notes = shared_notes(compared);
     let printed = compared.iter().any(|one| one.printed.is_some());
     let reference = compared.iter().any(|one| one.reference.is_some());
@@ -233,7 +233,7 @@ fn apart(compared: &Compared) -> String {
     }
 }
 
-fn claims(claims: &[Claim], files: Files<'_>, out: &mut String) {
+fn claims(claims: &[Claim], files: DataFiles<'_>, out: &mut String) {
     let _ = writeln!(
         out,
         "<div class=\"claims\"><p class=\"caption\">What the paper says, and whether it holds{}</p>\n<ul>",

@@ -2,7 +2,7 @@
 //!
 //! Not here: numbers for readers ([`super::number`]).
 
-use crate::report::{Axis, Cell, Chart, Claim, Compared, Table};
+use crate::report::{Axis, Cell, Chart, Claim, Compared, ReportTable};
 
 /// Returns all points of a chart, one per line.
 #[must_use]
@@ -24,7 +24,7 @@ pub fn chart(chart: &Chart) -> String {
 
 /// Returns a table. A column with intervals is followed by one for their half widths.
 #[must_use]
-pub fn table(table: &Table) -> String {
+pub fn table(table: &ReportTable) -> String {
     let with_interval: Vec<bool> = (0..table.columns.len())
         .map(|column| {
             let cells = table.rows.iter().filter_map(|row| row.get(column));

@@ -22,14 +22,14 @@ pub(crate) mod tests;
 
 pub use chart::{Axis, Chart, ChartKind, Series};
 pub use circumstances::Circumstances;
-pub use document::{Document, Part};
+pub use document::{Document, DocumentPart};
 pub use escape::escape;
-pub use model::{Block, Cell, Claim, Column, Compared, Section, Table, Verdict};
+pub use model::{Block, Cell, Claim, Column, Compared, ReportTable, Section, Verdict};
 pub use tally::Tally;
 
 /// Returns a page with one section after the other, for content other than papers.
 #[must_use]
 pub fn page(title: &str, sections: &[Section]) -> String {
-    let part = Part { name: "", title: "", about: &[], sections, directory: None };
+    let part = DocumentPart { name: "", title: "", about: &[], sections, directory: None };
     Document { title, lead: &[], parts: &[part], summary: false, footer: &[] }.html()
 }

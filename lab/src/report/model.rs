@@ -39,7 +39,7 @@ pub enum Block {
     /// Curves, bars or points.
     Chart(Chart),
     /// Rows and columns.
-    Table(Table),
+    Table(ReportTable),
     /// Our numbers next to printed ones.
     Comparison(Vec<Compared>),
     /// Statements of the paper and their verdicts.
@@ -48,7 +48,7 @@ pub enum Block {
 
 /// Table with rows and columns.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Table {
+pub struct ReportTable {
     /// Identifier for files, unique in its paper: `table-2-uniform`.
     pub id: String,
     /// Caption of the table.
@@ -59,7 +59,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl ReportTable {
     /// Creates a table from its fields.
     #[must_use]
     pub fn new(

@@ -2,7 +2,9 @@
 //!
 //! Not here: production code.
 
-use super::{Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, Section, Series, Table, Verdict};
+use super::{
+    Axis, Block, Cell, Chart, ChartKind, Claim, Column, Compared, ReportTable, Section, Series, Verdict,
+};
 
 fn series(name: &str, points: Vec<(f64, f64)>, half_width: Option<f64>, reference: bool) -> Series {
     let half_widths = half_width.map_or_else(Vec::new, |half_width| vec![half_width; points.len()]);
@@ -85,8 +87,8 @@ pub(crate) fn bars() -> Chart {
 }
 
 /// Returns a table with every kind of cell.
-pub(crate) fn table() -> Table {
-    Table {
+pub(crate) fn table() -> ReportTable {
+    ReportTable {
         id: "table-2".to_owned(),
         caption: "Means of all policies".to_owned(),
         columns: [("policy", ""), ("mean", "s"), ("jobs", "1"), ("remark", "")]

@@ -7,7 +7,7 @@ use gristmill_scheduler::ids::{HostId, JobId, WorkerId};
 /// Measurements of a run from its journal. Times are seconds since the first arrival; earlier times are
 /// negative.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Measured {
+pub struct RunMeasurements {
     /// Largest set of workers that were present at once.
     pub workers: Vec<WorkerShape>,
     /// Time when all of them had joined.

@@ -13,7 +13,7 @@ mod scenario;
 mod traffic;
 
 pub use known::{KnownJob, SizeSource, SystemCosts};
-pub use measured::{JobTerms, Measured, MeasuredJob, Overheads, WorkerShape};
+pub use measured::{JobTerms, MeasuredJob, Overheads, RunMeasurements, WorkerShape};
 pub use scenario::Scenario;
 
 use gristmill_runtime::registry::Registry;
@@ -136,7 +136,7 @@ impl Scenario {
     }
 }
 
-impl Measured {
+impl RunMeasurements {
     /// Returns the recorded times of the jobs that succeeded, in the form that [`simulate`] returns.
     #[must_use]
     pub fn recorded(&self) -> Vec<SimulatedJob> {

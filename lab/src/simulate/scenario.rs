@@ -3,7 +3,7 @@
 //!
 //! Not here: running it (`simulate`).
 
-use super::{JobTerms, KnownJob, Measured, MeasuredJob, SimulateError, SystemCosts, WorkerShape};
+use super::{JobTerms, KnownJob, MeasuredJob, RunMeasurements, SimulateError, SystemCosts, WorkerShape};
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
@@ -32,7 +32,7 @@ pub(super) struct ScenarioJob {
     pub(super) simulated: Job,
 }
 
-impl Measured {
+impl RunMeasurements {
     /// Returns the jobs that succeeded, with the times of their tasks and the overheads of this run. Any
     /// difference to the run is caused by the simulator.
     ///

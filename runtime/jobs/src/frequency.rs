@@ -11,7 +11,7 @@ const HELD_KEY_BYTES: usize = 72;
 
 /// Order of the columns of an output line.
 #[derive(Clone, Copy)]
-pub(super) enum Columns {
+pub(super) enum CountColumns {
     KeyCount,
     CountKey,
 }
@@ -19,7 +19,7 @@ pub(super) enum Columns {
 /// Holds the most frequent keys until all have been seen. Ties go to the key with the smaller bytes.
 pub(super) struct MostFrequent {
     keys_max: Option<usize>,
-    columns: Columns,
+    columns: CountColumns,
     /// The worst of the held keys is on top.
     held: BinaryHeap<(Reverse<u64>, Box<[u8]>)>,
     held_bytes: usize,
@@ -28,7 +28,7 @@ pub(super) struct MostFrequent {
 
 impl MostFrequent {
     /// Creates a reducer that writes at most `keys_max` keys, or all.
-    pub(super) fn new(keys_max: Option<usize>, columns: Columns) -> Self {
+    pub(super) fn new(keys_max: Option<usize>, columns: CountColumns) -> Self {
         Self { keys_max, columns, held: BinaryHeap::new(), held_bytes: 0, held_bytes_max: HELD_BYTES_MAX }
     }
 
@@ -83,8 +83,8 @@ impl Reducer for MostFrequent {
     fn finish(&mut self, out: &mut Output) -> TaskResult {
         for (Reverse(count), key) in std::mem::take(&mut self.held).into_sorted_vec() {
             match self.columns {
-                Columns::KeyCount => out.pair(&*key, count),
-                Columns::CountKey => out.pair(count, &*key),
+                CountColumns::KeyCount => out.pair(&*key, count),
+                CountColumns::CountKey => out.pair(count, &*key),
             }
         }
         Ok(())
@@ -104,7 +104,7 @@ mod tests {
             keys_max in proptest::option::of(0_usize..6),
         ) {
             let counts: BTreeMap<String, u64> = counts;
-            let mut reducer = MostFrequent::new(keys_max, Columns::KeyCount);
+            let mut reducer = MostFrequent::new(keys_max, CountColumns::KeyCount);
             for (key, count) in &counts {
                 reducer.offer(key.as_bytes(), *count).unwrap();
             }

@@ -2,7 +2,7 @@
 //!
 //! The tokenizers are in the worker's `text` module, where any job can use them.
 
-use super::frequency::{Columns, MostFrequent};
+use super::frequency::{CountColumns, MostFrequent};
 use clap::ValueEnum;
 use gristmill_worker::api::{Sum, WriteTotal};
 use gristmill_worker::prelude::*;
@@ -54,7 +54,7 @@ impl Job for WordCount {
         let plan = match self.top {
             None => plan.reduce(WriteTotal::<ByteString, Sum<u64>>::default),
             Some(top) => {
-                plan.reduces(1).reduce(move || MostFrequent::new(Some(top as usize), Columns::KeyCount))
+                plan.reduces(1).reduce(move || MostFrequent::new(Some(top as usize), CountColumns::KeyCount))
             }
         };
         Ok(plan.rows(RowLayout::tabs([("word", ColumnKind::Text), ("count", ColumnKind::Integer)])))

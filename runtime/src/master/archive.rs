@@ -32,7 +32,7 @@ const FILE_BYTES_MAX: u64 = 2 * JOB_BYTES_MAX as u64;
 /// Error of an archived job whose file exists, and cannot be read, is damaged or belongs to another job.
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}, where the history of {job} is kept", path.display())]
-pub(crate) struct ArchiveError {
+pub(crate) struct JobArchiveError {
     job: JobId,
     path: PathBuf,
     source: io::Error,
@@ -45,7 +45,7 @@ pub(crate) fn newest_in(directory: &Path) -> Option<JobId> {
 }
 
 /// A directory of ended jobs.
-pub(crate) struct Archive {
+pub(crate) struct JobArchive {
     directory: PathBuf,
     /// Archived jobs, with the bytes of their files.
     kept: Mutex<BTreeMap<JobId, u64>>,
@@ -53,7 +53,7 @@ pub(crate) struct Archive {
     bytes_max: u64,
 }
 
-impl Archive {
+impl JobArchive {
     /// Opens a directory, or creates it.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Archive {
     ///
     /// # Errors
     /// A file that cannot be read, or is damaged.
-    pub(crate) fn find(&self, job: JobId) -> Result<Option<KeptJob>, ArchiveError> {
+    pub(crate) fn find(&self, job: JobId) -> Result<Option<KeptJob>, JobArchiveError> {
         if !self.kept().contains_key(&job) {
             return Ok(None);
         }
@@ -136,7 +136,7 @@ impl Archive {
                 found => Err(io::Error::other(format!("it is that of {found}"))),
             }
         };
-        let found = read().map_err(|source| ArchiveError { job, path: path.clone(), source });
+        let found = read().map_err(|source| JobArchiveError { job, path: path.clone(), source });
         found.map(Some).inspect_err(|error| {
             tracing::warn!(error = chain(error), "no history");
         })
@@ -188,7 +188,7 @@ mod tests {
         KeptJob::new(trace, vec![LogEntry { attempt: None, worker: WorkerId(1), text, omitted_bytes: 0 }])
     }
 
-    fn names(archive: &Archive) -> Vec<Option<String>> {
+    fn names(archive: &JobArchive) -> Vec<Option<String>> {
         (1..=4).map(|job| archive.find(JobId(job)).unwrap().map(|kept| kept.trace.status.name)).collect()
     }
 
@@ -196,7 +196,7 @@ mod tests {
     fn jobs_are_found_again_by_the_next_master_and_the_oldest_go_first() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ended");
-        let mut archive = Archive::open(&path).unwrap();
+        let mut archive = JobArchive::open(&path).unwrap();
         archive.jobs_max = 2;
         for job in 1..=3 {
             archive.keep(trace(job, &format!("number {job}")));
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(names(&archive), known);
         fs::write(path.join(".gristmill-draft-x"), "half").unwrap();
         fs::write(path.join("other"), "not ours").unwrap();
-        let next = Archive::open(&path).unwrap();
+        let next = JobArchive::open(&path).unwrap();
         assert_eq!(names(&next), known);
         assert!(!path.join(".gristmill-draft-x").exists() && path.join("other").exists());
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn bytes_are_bounded_and_a_job_that_is_kept_again_counts_once() {
         let directory = tempfile::tempdir().unwrap();
-        let mut archive = Archive::open(directory.path()).unwrap();
+        let mut archive = JobArchive::open(directory.path()).unwrap();
         archive.keep(trace(1, "a"));
         let one = *archive.kept().get(&JobId(1)).unwrap();
         archive.bytes_max = 2 * one + 10;
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn logs_are_found_again() {
         let directory = tempfile::tempdir().unwrap();
-        let archive = Archive::open(directory.path()).unwrap();
+        let archive = JobArchive::open(directory.path()).unwrap();
         archive.keep(trace(1, "a"));
         let logs = |job: u32| archive.find(JobId(job)).unwrap().unwrap().logs;
         assert_eq!(logs(1)[0].text, "printed\n");
@@ -239,13 +239,13 @@ mod tests {
     #[test]
     fn history_of_another_job_and_what_is_too_large_for_one_are_not_told_and_push_nobody_out() {
         let directory = tempfile::tempdir().unwrap();
-        let archive = Archive::open(directory.path()).unwrap();
+        let archive = JobArchive::open(directory.path()).unwrap();
         archive.keep(trace(1, "a"));
         let path = |job: u32| archive.path(JobId(job));
         fs::copy(path(1), path(2)).unwrap();
         fs::File::create(path(4)).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         fs::File::create(path(5)).unwrap().set_len(BYTES_MAX + 1).unwrap();
-        let next = Archive::open(directory.path()).unwrap();
+        let next = JobArchive::open(directory.path()).unwrap();
         assert_eq!(next.find(JobId(1)).unwrap().unwrap().trace.status.name, "a");
         let said = chain(&next.find(JobId(2)).unwrap_err());
         assert!(said.contains("it is that of job-1"), "{said}");
@@ -260,7 +260,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, path("job-2.json"), rustix::fs::Mode::from_raw_mode(0o600))
             .unwrap();
         fs::create_dir(path("job-3.json")).unwrap();
-        let archive = Archive::open(directory.path()).unwrap();
+        let archive = JobArchive::open(directory.path()).unwrap();
         for (job, expected) in [(1, "it is damaged: EOF"), (2, "it is a pipe"), (3, "it is a directory")] {
             let said = chain(&archive.find(JobId(job)).unwrap_err());
             assert!(said.contains(expected) && said.contains(&format!("job-{job}.json")), "{said}");

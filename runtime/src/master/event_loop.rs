@@ -1,6 +1,6 @@
 //! The master's loop: it gathers all events, enters them as the facts of one instant, and sends the orders of the core.
 
-use super::archive::Archive;
+use super::archive::JobArchive;
 use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::state::{ClientRoute, Closing, Guarantee, MasterState};
 use super::{BATCH_MAX, HEARTBEAT};
@@ -40,7 +40,7 @@ const CLOSERS_MAX: usize = 6;
 pub(super) struct Master {
     pub(super) state: MasterState,
     /// Archive of ended jobs.
-    archive: Option<Arc<Archive>>,
+    archive: Option<Arc<JobArchive>>,
     fed: UnboundedReceiver<MasterInput>,
     inputs: UnboundedSender<MasterInput>,
     /// Turns of the frames that have been entered and not settled.
@@ -70,7 +70,7 @@ pub(super) struct Master {
 impl Master {
     pub(super) fn new(
         mut state: MasterState,
-        archive: Option<Arc<Archive>>,
+        archive: Option<Arc<JobArchive>>,
         fed: UnboundedReceiver<MasterInput>,
         inputs: UnboundedSender<MasterInput>,
         base: Time,

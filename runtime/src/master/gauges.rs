@@ -17,18 +17,18 @@ pub struct Gauge {
     pub name: &'static str,
     /// Meaning.
     pub help: &'static str,
-    values: fn(&Facts<'_>, &mut Values),
+    values: fn(&GaugeFacts<'_>, &mut GaugeValues),
 }
 
 /// Data from which gauges are computed.
-struct Facts<'a> {
+struct GaugeFacts<'a> {
     state: &'a MasterState,
     now: Time,
     workers: Vec<WorkerStatus>,
 }
 
 /// Labels and values of one gauge.
-type Values = Vec<(String, f64)>;
+type GaugeValues = Vec<(String, f64)>;
 
 /// All gauges.
 pub static GAUGES: [Gauge; 11] = [
@@ -114,7 +114,7 @@ pub static GAUGES: [Gauge; 11] = [
     },
 ];
 
-fn of_workers(facts: &Facts<'_>, values: &mut Values, value: fn(&WorkerStatus) -> f64) {
+fn of_workers(facts: &GaugeFacts<'_>, values: &mut GaugeValues, value: fn(&WorkerStatus) -> f64) {
     for worker in &facts.workers {
         values.push((label("worker", &worker.worker.to_string()), value(worker)));
     }
@@ -127,7 +127,7 @@ fn label(name: &str, value: &str) -> String {
 
 /// All gauges in the text format of Prometheus.
 pub(super) fn text(state: &MasterState, now: Time) -> String {
-    let facts = Facts { state, now, workers: state.queries().workers() };
+    let facts = GaugeFacts { state, now, workers: state.queries().workers() };
     let mut text = String::new();
     for Gauge { name, help, values: measure } in &GAUGES {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");

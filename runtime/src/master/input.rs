@@ -1,6 +1,6 @@
 //! Inputs of the master's loop, and the handle that sends them.
 
-use super::archive::Archive;
+use super::archive::JobArchive;
 use super::page::PageCodes;
 use super::state::{MasterState, Synced};
 use super::tokens::Tokens;
@@ -107,7 +107,7 @@ pub(super) struct MasterHandle {
     pub(super) tokens: Arc<Tokens>,
     pub(super) page_codes: Arc<PageCodes>,
     /// Archive of ended jobs.
-    pub(super) archive: Option<Arc<Archive>>,
+    pub(super) archive: Option<Arc<JobArchive>>,
 }
 
 impl MasterHandle {

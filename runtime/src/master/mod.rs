@@ -27,7 +27,7 @@ pub use recovery::RecallError;
 pub(crate) use state::tests::status_of;
 
 use crate::plural::counted;
-use archive::Archive;
+use archive::JobArchive;
 use auth::MasterAuth;
 use event_loop::Master;
 use gristmill_scheduler::units::Time;
@@ -74,7 +74,7 @@ pub struct PreparedMaster {
     tokens: Arc<Tokens>,
     build: String,
     state: MasterState,
-    archive: Option<Arc<Archive>>,
+    archive: Option<Arc<JobArchive>>,
     /// The time of the last master, which continues.
     base: Time,
 }
@@ -89,7 +89,7 @@ impl PreparedMaster {
         let host_names = config.host_names.clone();
         let (bind, tokens, build) = (config.bind.clone(), config.tokens.clone(), config.build.clone());
         let opened = |path: &Path| {
-            Archive::open(path).map_err(MasterError::file("open the directory of ended jobs", path))
+            JobArchive::open(path).map_err(MasterError::file("open the directory of ended jobs", path))
         };
         let archive = config.archive.as_deref().map(opened).transpose()?.map(Arc::new);
         let Started { state, base } = start(config)?;

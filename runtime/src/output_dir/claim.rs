@@ -31,7 +31,7 @@ const UNSIGNED_MAX: Duration = Duration::from_secs(3600);
 
 /// Content of a claim file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Claim {
+pub(super) struct DirectoryClaim {
     /// `None` if the process cannot identify itself.
     owner: Option<Owner>,
     /// The job, once the master has it.
@@ -40,7 +40,7 @@ pub(super) struct Claim {
     made: bool,
 }
 
-impl Claim {
+impl DirectoryClaim {
     /// True if its owner is dead, provided that the lock is free. A master holds no lock for its jobs, because it may
     /// have many.
     fn is_of_dead(&self, here: &Owner) -> bool {
@@ -52,7 +52,7 @@ impl Claim {
     }
 }
 
-impl std::fmt::Display for Claim {
+impl std::fmt::Display for DirectoryClaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&claimed_by(self.owner.as_ref(), self.job))
     }
@@ -60,7 +60,7 @@ impl std::fmt::Display for Claim {
 
 /// Writes a new claim file of this process and locks it. With `sync`, it survives a power failure.
 pub(super) fn sign(directory: &Directory, name: &PlainName, made: bool, sync: bool) -> io::Result<File> {
-    let claim = Claim { owner: Owner::current().ok(), job: None, made };
+    let claim = DirectoryClaim { owner: Owner::current().ok(), job: None, made };
     let mut file = directory.create(name.as_str())?;
     // On a file system without locks, no process takes a claim over.
     let _ = file.try_lock_shared();
@@ -91,7 +91,7 @@ pub(super) fn hold(
         if let Some(of) = of.filter(|of| Some(*of) != job) {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("it is that of {of}")));
         }
-        let text = serde_json::to_vec(&Claim { owner: Owner::current().ok(), job, made })?;
+        let text = serde_json::to_vec(&DirectoryClaim { owner: Owner::current().ok(), job, made })?;
         // A reader of a half-written file cannot identify the owner, so the claim stays.
         let written =
             file.rewind().and_then(|()| file.write_all(&text)).and_then(|()| file.set_len(text.len() as u64));
@@ -103,7 +103,7 @@ pub(super) fn hold(
 }
 
 /// The claim on a directory, if it can be read.
-pub(super) fn read(directory: &Directory) -> Option<Claim> {
+pub(super) fn read(directory: &Directory) -> Option<DirectoryClaim> {
     let temporary = directory.directory(TEMPORARY).ok()?;
     let (name, _, _) = find(&temporary).ok()??;
     parse(&mut temporary.open_file(name).ok()?).ok()
@@ -134,7 +134,7 @@ pub(super) fn is_claim(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| split_name(name).is_some())
 }
 
-fn parse(file: &mut File) -> io::Result<Claim> {
+fn parse(file: &mut File) -> io::Result<DirectoryClaim> {
     let mut text = Vec::new();
     file.rewind()?;
     file.take(CLAIM_BYTES_MAX).read_to_end(&mut text)?;

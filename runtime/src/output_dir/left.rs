@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// The claim of an output that was being closed.
-enum Left {
+enum UnclosedOutput {
     /// Parts were being published.
     Closing(OutputDirectory),
     /// It was being abandoned.
@@ -33,14 +33,14 @@ impl OutputDirectory {
         built: &[BuiltPart],
     ) -> Result<Option<RetiredClaim>, OutputError> {
         match (Self::left(submission), success) {
-            (Some(Left::Closing(left)), Some(success)) => {
+            (Some(UnclosedOutput::Closing(left)), Some(success)) => {
                 left.complete(success, built, submission.sync).map(Some)
             }
-            (Some(Left::Closing(left)), None) => {
+            (Some(UnclosedOutput::Closing(left)), None) => {
                 left.undo(&Published::Unknown);
                 Ok(None)
             }
-            (Some(Left::Abandoning(left)), success) => {
+            (Some(UnclosedOutput::Abandoning(left)), success) => {
                 let path = left.path();
                 left.undo(&Published::Nothing);
                 let error = io::Error::other("it was given up before");
@@ -59,7 +59,7 @@ impl OutputDirectory {
     }
 
     /// The claim of this submission, if a dead process was closing it.
-    fn left(submission: &Submission) -> Option<Left> {
+    fn left(submission: &Submission) -> Option<UnclosedOutput> {
         let probe = &submission.output_probe;
         let directory = Directory::open(submission.output.to_path()).ok()?;
         directory.refuse_foreign(true).ok()?;
@@ -71,7 +71,11 @@ impl OutputDirectory {
             file.try_lock().ok()?;
             let made = submission.output_made;
             let left = Self { directory, temporary, probe: probe.clone(), made, lock: Some(file) };
-            return Some(if how == claim::CLOSING { Left::Closing(left) } else { Left::Abandoning(left) });
+            return Some(if how == claim::CLOSING {
+                UnclosedOutput::Closing(left)
+            } else {
+                UnclosedOutput::Abandoning(left)
+            });
         }
         None
     }

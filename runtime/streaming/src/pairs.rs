@@ -164,10 +164,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Pair = (Vec<u8>, Vec<u8>);
+    type KeyValue = (Vec<u8>, Vec<u8>);
 
     /// Sink that keeps pairs.
-    struct Kept(Vec<Pair>);
+    struct Kept(Vec<KeyValue>);
 
     impl LineSink for Kept {
         fn lines(&mut self, _: &[u8]) -> TaskResult<u64> {
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    fn cut(pieces: &[&[u8]]) -> TaskResult<Vec<Pair>> {
+    fn cut(pieces: &[&[u8]]) -> TaskResult<Vec<KeyValue>> {
         let (mut cutter, mut pairs, mut count) = (OutputCutter::Pairs(Vec::new()), Kept(Vec::new()), 0);
         for piece in pieces {
             count += cutter.push(piece, &mut pairs)?;

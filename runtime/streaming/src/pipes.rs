@@ -35,7 +35,7 @@ pub(super) enum Moved {
 
 /// Pending events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Ready {
+pub(super) struct PipesReady {
     /// The command's input is writable or closed.
     pub input: bool,
     /// Its output is readable or closed.
@@ -112,7 +112,7 @@ impl CommandPipes {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn wait(&mut self, writes: bool, longest: Duration) -> io::Result<Ready> {
+    pub fn wait(&mut self, writes: bool, longest: Duration) -> io::Result<PipesReady> {
         let input = self.input.as_ref().filter(|_| writes);
         let end = self.end.as_ref().filter(|_| !self.exited);
         let watched = [
@@ -127,7 +127,7 @@ impl CommandPipes {
         let longest = if looks { longest.min(EXIT_PAUSE) } else { longest };
         let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
         match poll(&mut polled, Some(&longest)) {
-            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(Errno::INTR) => return Ok(PipesReady::default()),
             polled => polled?,
         };
         let mut found = polled.iter().map(|polled| !polled.revents().is_empty());
@@ -136,7 +136,7 @@ impl CommandPipes {
         let (talk, ended) = (is_ready(self.talk.as_ref()), is_ready(end));
         let ended = ended || looks && has_ended(self.process);
         self.exited |= ended;
-        Ok(Ready { input, output, talk, ended })
+        Ok(PipesReady { input, output, talk, ended })
     }
 }
 

@@ -12,7 +12,7 @@ use super::StreamingJob;
 use super::directory::TaskDirectory;
 use super::environment::{attempt_name, environment, split_name};
 use super::pairs::{OutputCutter, length_of};
-use super::pipes::{CommandPipes, Moved, Ready};
+use super::pipes::{CommandPipes, Moved, PipesReady};
 use super::place::AttemptPlace;
 use super::program::{cannot_run, look_up, without_interpreter};
 use super::reported::Talk;
@@ -302,7 +302,7 @@ impl TaskCommand {
     /// Waits for the command and handles its output, or checks if the attempt is cancelled.
     fn wait(&mut self, writes: bool, sink: &mut dyn LineSink) -> TaskResult {
         let ready = self.pipes.wait(writes, LOOK_PAUSE)?;
-        if ready == Ready::default() {
+        if ready == PipesReady::default() {
             return self.look(sink);
         }
         if ready.output {

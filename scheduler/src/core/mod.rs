@@ -32,7 +32,7 @@ use crate::ids::{JobId, TaskKind};
 use crate::ledger::Ledger;
 pub use crate::ledger::{AheadConfig, BackupLimits, CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
 pub use crate::ledger::{
-    AttemptSnapshot, AttemptTotals, BackupTotals, JobSnapshot, JobState, MapCounts, ReduceCounts,
+    AttemptSnapshot, AttemptTotals, BackupTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts,
     WorkerSnapshot,
 };
 use crate::placement::Placement;

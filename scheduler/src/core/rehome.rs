@@ -15,7 +15,7 @@ use crate::units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Partition to move, with its new home.
-type Move = (JobId, u32, WorkerId);
+type HomeMove = (JobId, u32, WorkerId);
 
 impl Core {
     /// Moves partitions that should move now. Returns the time of the next check.
@@ -50,7 +50,7 @@ impl Core {
     }
 }
 
-fn carry_out(ledger: &mut Ledger, moves: Vec<Move>, commands: &mut Vec<Command>) {
+fn carry_out(ledger: &mut Ledger, moves: Vec<HomeMove>, commands: &mut Vec<Command>) {
     let mut new: BTreeMap<JobId, BTreeSet<WorkerId>> = BTreeMap::new();
     for (id, partition, to) in moves {
         let job = ledger.jobs.get_mut(&id).expect("only live jobs have ready reduces");
@@ -70,7 +70,7 @@ fn carry_out(ledger: &mut Ledger, moves: Vec<Move>, commands: &mut Vec<Command>)
 }
 
 /// Returns the moves away from slow homes.
-fn moves_from_slow(ledger: &Ledger) -> Vec<Move> {
+fn moves_from_slow(ledger: &Ledger) -> Vec<HomeMove> {
     let mut moves = Vec::new();
     for job in ledger.jobs.values().filter(|job| moves_cheaply(ledger, job)) {
         for &home in ledger.workers.slow.keys() {
@@ -80,7 +80,7 @@ fn moves_from_slow(ledger: &Ledger) -> Vec<Move> {
     moves
 }
 
-fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec<Move>) {
+fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec<HomeMove>) {
     let Some(partitions) = job.homes.at.get(&home) else { return };
     let slots = |id: WorkerId| ledger.workers.get(id).map_or(0, |worker| worker.slots().of(TaskKind::Reduce));
     let load = |id: WorkerId, homes: u32| homes_load(homes, slots(id), ledger.workers.delay(id));
@@ -107,7 +107,7 @@ fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec
 }
 
 /// Returns the moves from busy homes: at most one for each idle slot.
-fn moves(ledger: &Ledger) -> Vec<Move> {
+fn moves(ledger: &Ledger) -> Vec<HomeMove> {
     let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
     let mut idle: BTreeMap<WorkerId, u32> =
         ledger.workers.idle(TaskKind::Reduce).map(|worker| (worker.id(), free(worker))).collect();

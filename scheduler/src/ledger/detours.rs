@@ -4,7 +4,7 @@ use crate::command::{Cause, Command, Outcome};
 use crate::event::FetchRate;
 use crate::ids::{JobId, TaskId, TaskKind, WorkerId};
 use crate::ledger::jobs::Job;
-use crate::ledger::routes::Loss;
+use crate::ledger::routes::RouteLoss;
 use crate::ledger::worker::Worker;
 use crate::ledger::{Ledger, Workers};
 use crate::units::Time;
@@ -112,9 +112,9 @@ impl Ledger {
     }
 
     /// Returns what live jobs keep at a worker.
-    fn kept_at(&self, worker: WorkerId) -> Loss {
+    fn kept_at(&self, worker: WorkerId) -> RouteLoss {
         let jobs = self.workers.get(worker).map(|worker| &worker.marks.jobs).into_iter().flatten();
-        let mut loss = Loss::default();
+        let mut loss = RouteLoss::default();
         for job in jobs.filter_map(|job| self.jobs.get(job)) {
             for &map in job.outputs.kept.get(&worker).into_iter().flatten() {
                 loss.outputs += 1;

@@ -23,7 +23,7 @@ pub(crate) struct TaskEnd {
 
 /// Limits of retries, from the configuration.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct RetryLimits {
     losses_max: u32,
     deaths_max: u32,
     uncharged_max: u32,
@@ -143,7 +143,7 @@ impl Ledger {
         let Some(job) = self.jobs.get_mut(&attempt.task.job) else { return };
         job.tally.failed[class.index()] += 1;
         job.tries_mut(attempt.task).drop_permit(attempt.epoch);
-        let limits = Limits {
+        let limits = RetryLimits {
             losses_max: self.config.losses_max,
             deaths_max: self.config.deaths_max,
             uncharged_max: self.config.uncharged_max,
@@ -208,7 +208,7 @@ impl Job {
         &mut self,
         (task, worker): (TaskId, WorkerId),
         class: Failure,
-        limits: Limits,
+        limits: RetryLimits,
     ) -> Result<(), Cause> {
         let attempts_max = self.spec.attempts_max;
         // A job that makes progress may lose more workers.
@@ -282,7 +282,7 @@ impl Job {
         &mut self,
         (task, worker): (TaskId, WorkerId),
         class: Failure,
-        limits: Limits,
+        limits: RetryLimits,
         workers: &mut Workers,
         out: &mut Vec<Command>,
     ) -> Result<(), Cause> {

@@ -72,7 +72,7 @@ impl TaskStateCounts {
 
 /// Total input and exact work, and how much of each is done.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct WorkLeft {
+pub(crate) struct RemainingWork {
     pub(crate) input: Bytes,
     pub(crate) input_done: Bytes,
     /// Slot-seconds of all maps and of all reduces by [`JobSpec::exact`].
@@ -81,7 +81,7 @@ pub(crate) struct WorkLeft {
     pub(crate) exact_left: [f64; 2],
 }
 
-impl WorkLeft {
+impl RemainingWork {
     pub(crate) fn new(spec: &JobSpec) -> Self {
         let sum = |work: &[f64]| work.iter().sum::<f64>();
         let whole = spec.exact.as_ref().map_or([0.0; 2], |exact| [sum(&exact.maps), sum(&exact.reduces)]);

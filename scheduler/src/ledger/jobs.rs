@@ -7,7 +7,7 @@ use crate::command::{Cause, Command};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::JobSpec;
 use crate::ledger::job_parts::{
-    Homes, JobAttempts, JobTally, JobWorkers, MapOutputs, ReduceQueue, TaskStateCounts, WorkLeft,
+    Homes, JobAttempts, JobTally, JobWorkers, MapOutputs, ReduceQueue, RemainingWork, TaskStateCounts,
 };
 use crate::ledger::queue::{Queue, places};
 use crate::ledger::tasks::{MapState, MapTask, ReduceState, ReduceTask, Tries};
@@ -29,7 +29,7 @@ pub struct Job {
     pub(crate) maps: Vec<MapTask>,
     pub(crate) reduces: Vec<ReduceTask>,
     pub(crate) counts: TaskStateCounts,
-    pub(crate) work: WorkLeft,
+    pub(crate) work: RemainingWork,
     pub(crate) attempts: JobAttempts,
     /// Waiting maps.
     pub(crate) queue: Queue,
@@ -51,7 +51,7 @@ impl Job {
             maps: spec.maps.iter().map(|_| MapTask::new(reduces)).collect(),
             reduces: (0..reduces).map(|_| ReduceTask::default()).collect(),
             counts: TaskStateCounts::new(spec.maps.len() as u32, reduces),
-            work: WorkLeft::new(&spec),
+            work: RemainingWork::new(&spec),
             attempts: JobAttempts::default(),
             queue: Queue::new(),
             reduce_queue: ReduceQueue::new(),

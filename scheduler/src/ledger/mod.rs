@@ -3,7 +3,7 @@
 //! The ledger makes no decisions. It holds facts and what follows from them by rule. [`core`](crate::core) asks policy
 //! and placement which job and which worker are next.
 //!
-//! Data has owners: `Workers`, `Job`, `Routes`, `Rates`, `Owners` and others change only themselves. `Ledger` holds them
+//! Data has owners: `Workers`, `Job`, `Routes`, `RouteRates`, `Owners` and others change only themselves. `Ledger` holds them
 //! and has the rules that concern several: `events` enters an event, `attempts` launches and releases, `ends` handles
 //! results and failures, `suspensions` and `backups` second slots and second attempts, `detours` cut routes.
 //!
@@ -42,7 +42,7 @@ pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
 pub(crate) use queue::{Bound, places};
 pub use snapshot::{
-    AttemptSnapshot, AttemptTotals, BackupTotals, JobSnapshot, JobState, MapCounts, ReduceCounts,
+    AttemptSnapshot, AttemptTotals, BackupTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts,
     WorkerSnapshot,
 };
 pub use workers::{Worker, Workers};
@@ -56,7 +56,7 @@ use attempts::Attempt;
 use backups::Backups;
 use lines::LineCredits;
 use quotas::Owners;
-use rates::Rates;
+use rates::RouteRates;
 use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::{SlotHold, Suspensions};
@@ -93,7 +93,7 @@ pub(crate) struct Ledger {
     /// State of the routes between workers.
     pub(crate) routes: Routes,
     /// Transfer rates of the routes.
-    pub(crate) rates: Rates,
+    pub(crate) rates: RouteRates,
     /// Tasks with two running attempts.
     pub(crate) backups: Backups,
     /// Recomputed when a ledger is restored.

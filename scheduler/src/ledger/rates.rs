@@ -27,14 +27,14 @@ struct Rate {
 
 /// Last known rates of routes between workers on different hosts, by home and source.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Rates {
+pub(crate) struct RouteRates {
     ways: BTreeMap<(WorkerId, WorkerId), Rate>,
     /// Upper bound of all rates.
     most: f64,
     pruned: Time,
 }
 
-impl Rates {
+impl RouteRates {
     /// Records the recent rate at which a home receives bytes from a worker on another host.
     pub(crate) fn enter(&mut self, home: WorkerId, rate: &FetchRate, now: Time) {
         if PEERS_MEMORY <= now.since(self.pruned) {
@@ -128,20 +128,20 @@ mod tests {
     }
 
     /// Builds rates by home, source and bytes per second, all at the same time.
-    fn rates(ways: &[(usize, usize, u64)]) -> Rates {
-        let mut rates = Rates::default();
+    fn rates(ways: &[(usize, usize, u64)]) -> RouteRates {
+        let mut rates = RouteRates::default();
         for &(home, from, bytes) in ways {
             rates.enter(W[home], &rate(from, bytes), at(10));
         }
         rates
     }
 
-    fn is_slow(rates: &Rates, home: usize, from: usize, bytes: u64, now: Time) -> bool {
+    fn is_slow(rates: &RouteRates, home: usize, from: usize, bytes: u64, now: Time) -> bool {
         let limits = RouteLimits::default();
         rates.far_below_peers(W[home], &rate(from, bytes), now, &limits).is_some()
     }
 
-    fn slow_end(rates: &Rates, home: usize, from: usize) -> Option<WorkerId> {
+    fn slow_end(rates: &RouteRates, home: usize, from: usize) -> Option<WorkerId> {
         rates.slow_end((W[home], W[from]), at(10), &RouteLimits::default())
     }
 

@@ -22,7 +22,7 @@ const CONTACT_MEMORY: Span = Span::whole_seconds(2);
 
 /// Route that was cut at least once.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-struct Cut {
+struct CutRoute {
     /// Time until which it counts as cut. After that it may be tried again.
     until: Time,
     /// Number of times that it was found cut since the last successful read.
@@ -33,7 +33,7 @@ struct Cut {
 
 /// Outputs at a worker that would be made again.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Loss {
+pub(super) struct RouteLoss {
     pub(super) outputs: u64,
     /// True if some of it could be made only there.
     pub(super) pinned: bool,
@@ -43,7 +43,7 @@ pub(super) struct Loss {
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Routes {
     /// Cut routes by home and source.
-    cuts: BTreeMap<(WorkerId, WorkerId), Cut>,
+    cuts: BTreeMap<(WorkerId, WorkerId), CutRoute>,
     /// Time when each worker last read from another, or was read from.
     contacts: BTreeMap<WorkerId, Time>,
     /// Live workers that get no new tasks.
@@ -72,7 +72,7 @@ impl Routes {
         slow: bool,
     ) -> bool {
         assert!(home != from, "{home} has no way to itself");
-        let cut = self.cuts.entry((home, from)).or_insert(Cut { until: now, times: 0, slow });
+        let cut = self.cuts.entry((home, from)).or_insert(CutRoute { until: now, times: 0, slow });
         let news = cut.until <= now;
         if news {
             // Twenty doublings exceed any limit.
@@ -110,7 +110,7 @@ impl Routes {
     /// Chooses the workers to set aside, so that no route between two others is cut. Workers with most cut routes come
     /// first; of these, those whose outputs can be made elsewhere, then those without recent contact, then those with
     /// the smallest loss. Only cut routes are examined.
-    pub(super) fn choose(&self, now: Time, loss: impl Fn(WorkerId) -> Loss) -> BTreeSet<WorkerId> {
+    pub(super) fn choose(&self, now: Time, loss: impl Fn(WorkerId) -> RouteLoss) -> BTreeSet<WorkerId> {
         let mut pairs: BTreeSet<(WorkerId, WorkerId)> =
             self.cut(now).map(|(home, from)| (home.min(from), home.max(from))).collect();
         let lonely = |worker: WorkerId| {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn aside(routes: &Routes, now: Time) -> Vec<WorkerId> {
-        routes.choose(now, |_| Loss::default()).into_iter().collect()
+        routes.choose(now, |_| RouteLoss::default()).into_iter().collect()
     }
 
     fn fail(routes: &mut Routes, ways: &[(usize, usize)], now: Time) {
@@ -159,7 +159,7 @@ mod tests {
     fn of_two_that_do_not_reach_each_other_the_one_with_less_to_lose_is_set_aside() {
         let mut routes = Routes::default();
         fail(&mut routes, &[(1, 3), (3, 1)], at(10));
-        let loss = |worker| Loss { outputs: if worker == W[3] { 5 } else { 2 }, pinned: false };
+        let loss = |worker| RouteLoss { outputs: if worker == W[3] { 5 } else { 2 }, pinned: false };
         assert_eq!(routes.choose(at(10), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
     }
 
@@ -169,7 +169,7 @@ mod tests {
         routes.read(W[1], W[2], at(5));
         routes.read(W[3], W[2], at(10));
         fail(&mut routes, &[(3, 1)], at(11));
-        let loss = |worker| Loss { outputs: if worker == W[1] { 5 } else { 2 }, pinned: false };
+        let loss = |worker| RouteLoss { outputs: if worker == W[1] { 5 } else { 2 }, pinned: false };
         assert_eq!(routes.choose(at(11), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
     }
 
@@ -177,7 +177,7 @@ mod tests {
     fn of_two_the_one_stays_that_has_what_can_be_made_nowhere_else() {
         let mut routes = Routes::default();
         fail(&mut routes, &[(1, 3)], at(10));
-        let loss = |worker| Loss { outputs: 1, pinned: worker == W[3] };
+        let loss = |worker| RouteLoss { outputs: 1, pinned: worker == W[3] };
         assert_eq!(routes.choose(at(10), loss).into_iter().collect::<Vec<_>>(), [W[1]]);
     }
 

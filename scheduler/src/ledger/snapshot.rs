@@ -12,7 +12,7 @@ use crate::units::{Bytes, Span, Time};
 
 /// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub enum JobState {
+pub enum CoreJobState {
     /// No attempt was launched yet.
     Waiting,
     /// An attempt was launched and the job is not over.
@@ -55,7 +55,7 @@ pub struct ReduceCounts {
 pub struct JobSnapshot {
     pub id: JobId,
     /// State of the job.
-    pub state: JobState,
+    pub state: CoreJobState,
     pub maps: MapCounts,
     pub reduces: ReduceCounts,
     /// Segments at their homes, of `maps * reduces`.
@@ -126,9 +126,9 @@ impl JobSnapshot {
         JobSnapshot {
             id: job.id,
             state: match end {
-                Some((_, outcome)) => JobState::Ended(outcome),
-                None if started => JobState::Running,
-                None => JobState::Waiting,
+                Some((_, outcome)) => CoreJobState::Ended(outcome),
+                None if started => CoreJobState::Running,
+                None => CoreJobState::Waiting,
             },
             maps: MapCounts {
                 pending: job.counts.maps_waiting + job.counts.maps_queued,

@@ -2,12 +2,12 @@
 
 use crate::catalogue::{self, CatalogueError, Entry, Make};
 use crate::placement::{
-    Placement, Pull, Split, SplitPlacement, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
+    Placement, Pull, SplitPlacement, TaskSplit, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
     pure_stochastic,
 };
 use crate::queueing::{Bounds, Dtd, QueueError, QueueSetting, Server, mean_sojourn, sojourn_bounds};
 
-const SPLITS: [Entry<Split>; 7] = [
+const SPLITS: [Entry<TaskSplit>; 7] = [
     fair_split::ENTRY,
     pure_deterministic::ENTRY,
     pure_stochastic::ENTRY,
@@ -87,7 +87,7 @@ pub enum PlaceError {
 /// # Errors
 /// An unknown split, and workers or a rate out of range.
 pub fn place(text: &str, servers: &[Server], lambda: f64) -> Result<Placed, PlaceError> {
-    let splits: Vec<&'static Entry<Split>> = const { &SPLITS }.iter().collect();
+    let splits: Vec<&'static Entry<TaskSplit>> = const { &SPLITS }.iter().collect();
     let split = catalogue::call(&splits, "placement that splits", text)?;
     let setting = QueueSetting::new(servers, lambda, split.delay)?;
     let division = (split.divide)(&setting)?;

@@ -8,16 +8,16 @@
 //! Deviations: bisection; otherwise none.
 
 use crate::catalogue::Entry;
-use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
+use crate::placement::split::{DELAY, Division, SIGN, Sign, TaskSplit, read_delay, read_sign};
 use crate::queueing::level::positive_root;
 use crate::queueing::{QueueError, QueueSetting, Server, sum};
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, Lemma 9, equation 38",
     parameters: &[SIGN, DELAY],
     ..Entry::new("dm-ep", "the same derivative of the mean completion time at every worker", |arguments| {
         let sign = read_sign(arguments)?;
-        Ok(Box::new(Split::new(read_delay(arguments)?, move |setting| divide(setting, sign))))
+        Ok(Box::new(TaskSplit::new(read_delay(arguments)?, move |setting| divide(setting, sign))))
     })
 };
 

@@ -8,14 +8,14 @@
 //! Deviations: none.
 
 use crate::catalogue::Entry;
-use crate::placement::split::{DELAY, Division, Split, read_delay};
+use crate::placement::split::{DELAY, Division, TaskSplit, read_delay};
 use crate::queueing::{QueueError, QueueSetting};
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, section 6-1, equation 12",
     parameters: &[DELAY],
     ..Entry::new("fair-split", "the same for every worker", |arguments| {
-        Ok(Box::new(Split { even: true, ..Split::new(read_delay(arguments)?, divide) }))
+        Ok(Box::new(TaskSplit { even: true, ..TaskSplit::new(read_delay(arguments)?, divide) }))
     })
 };
 

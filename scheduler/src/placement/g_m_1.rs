@@ -10,7 +10,7 @@
 //! own rate.
 
 use crate::catalogue::{Entry, Parameter};
-use crate::placement::split::{Division, Split};
+use crate::placement::split::{Division, TaskSplit};
 use crate::queueing::level::positive_root;
 use crate::queueing::{Dtd, QueueError, QueueSetting, sum};
 use std::str::FromStr;
@@ -20,7 +20,7 @@ const STAGES_MAX: u32 = 10_000;
 /// Maximum variability of hyperexponential laws.
 const VARIABILITY_MAX: f64 = 1e6;
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, Lemma 6, Algorithm 1, equations 26 and 27",
     parameters: &[Parameter {
         name: "arrivals",
@@ -34,15 +34,15 @@ pub(super) const ENTRY: Entry<Split> = Entry {
         |arguments| {
             let wanted =
                 "m, d, e2 (any number of stages) or h2:4 (any squared coefficient of variation from 1)";
-            let arrivals = arguments.value("arrivals", Arrivals::Exponential, wanted, |_| true)?;
-            Ok(Box::new(Split::new(0.0, move |setting| divide(setting, arrivals))))
+            let arrivals = arguments.value("arrivals", ArrivalProcess::Exponential, wanted, |_| true)?;
+            Ok(Box::new(TaskSplit::new(0.0, move |setting| divide(setting, arrivals))))
         },
     )
 };
 
 /// Law of the times between arrivals, with any mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Arrivals {
+pub enum ArrivalProcess {
     /// Poisson arrivals.
     Exponential,
     /// Arrivals at equal distances.
@@ -63,48 +63,52 @@ pub enum Arrivals {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownArrivals;
 
-impl FromStr for Arrivals {
+impl FromStr for ArrivalProcess {
     type Err = UnknownArrivals;
 
     /// Parses `M`, `D`, `E2` or `H2:4`, in either case.
     fn from_str(text: &str) -> Result<Self, UnknownArrivals> {
         let text = text.to_ascii_lowercase();
         if text == "m" {
-            return Ok(Arrivals::Exponential);
+            return Ok(ArrivalProcess::Exponential);
         }
         if text == "d" {
-            return Ok(Arrivals::Constant);
+            return Ok(ArrivalProcess::Constant);
         }
         if let Some(variability) = text.strip_prefix("h2:") {
             let variability: f64 = variability.parse().map_err(|_| UnknownArrivals)?;
             let fits = (1.0..=VARIABILITY_MAX).contains(&variability);
-            return if fits { Ok(Arrivals::Hyperexponential { variability }) } else { Err(UnknownArrivals) };
+            return if fits {
+                Ok(ArrivalProcess::Hyperexponential { variability })
+            } else {
+                Err(UnknownArrivals)
+            };
         }
         let stages: u32 =
             text.strip_prefix('e').and_then(|stages| stages.parse().ok()).ok_or(UnknownArrivals)?;
         if (1..=STAGES_MAX).contains(&stages) {
-            Ok(Arrivals::Erlang { stages })
+            Ok(ArrivalProcess::Erlang { stages })
         } else {
             Err(UnknownArrivals)
         }
     }
 }
 
-impl Arrivals {
+impl ArrivalProcess {
     /// Returns the arrival rate at which the transform of this law is `1 - alpha / mu` at `alpha`; `alpha` must be
     /// below `mu`.
     pub(super) fn rate(self, alpha: f64, mu: f64) -> f64 {
         let ratio = alpha / mu;
         match self {
-            Arrivals::Exponential => mu - alpha,
-            Arrivals::Constant => -alpha / (-ratio).ln_1p(),
-            Arrivals::Erlang { stages } => {
+            ArrivalProcess::Exponential => mu - alpha,
+            ArrivalProcess::Constant => -alpha / (-ratio).ln_1p(),
+            ArrivalProcess::Erlang { stages } => {
                 // `q = r^(1/k)`; `1 - q` without cancellation.
                 let stages = f64::from(stages);
                 let log = (-ratio).ln_1p() / stages;
                 alpha * log.exp() / (-log.exp_m1() * stages)
             }
-            Arrivals::Hyperexponential { variability } => {
+            ArrivalProcess::Hyperexponential { variability } => {
                 // With `x = 2 lambda / alpha` and the probabilities `p` and `q`: `pq (1 - r) x^2 + (p^2 + q^2 - r) x -
                 // r = 0`.
                 let r = 1.0 - ratio;
@@ -120,7 +124,7 @@ impl Arrivals {
 }
 
 /// Divides. The level is `alpha`, in tasks per second.
-fn divide(setting: &QueueSetting<'_>, arrivals: Arrivals) -> Result<Division, QueueError> {
+fn divide(setting: &QueueSetting<'_>, arrivals: ArrivalProcess) -> Result<Division, QueueError> {
     let rate = |mu: f64, alpha: f64| if mu <= alpha { 0.0 } else { arrivals.rate(alpha, mu) };
     let rates = |alpha: f64| setting.servers.iter().map(move |server| rate(server.mu, alpha));
     let alpha = positive_root(|alpha| setting.lambda < sum(rates(alpha)));

@@ -15,11 +15,11 @@
 //! largest time is that of exponential times with the models' means.
 
 use crate::catalogue::{Entry, Parameter};
-use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
+use crate::placement::split::{DELAY, Division, SIGN, Sign, TaskSplit, read_delay, read_sign};
 use crate::queueing::level::positive_root;
 use crate::queueing::{Dtd, QueueError, QueueSetting, Server, sum};
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, Lemma 9, Algorithms 2 to 4, equations 37 and 39 to 44",
     parameters: &[
         Parameter { name: "model", default: "dtd", meaning: "the queue at a worker: dtd, m-g-1 or g-g-1" },
@@ -46,11 +46,11 @@ pub(super) const ENTRY: Entry<Split> = Entry {
         // The arrivals of M/G/1 are Poisson.
         let of_arrivals = if model == 2 { ca2 } else { 1.0 };
         Ok(Box::new(match model {
-            0 => Split::new(delay, move |setting| {
+            0 => TaskSplit::new(delay, move |setting| {
                 let (rates, level) = delayed(setting, sign);
                 Ok(Division { times: setting.completions(&rates), rates, level: Some(level) })
             }),
-            _ => Split::new(0.0, move |setting| general(setting, of_arrivals, variability)),
+            _ => TaskSplit::new(0.0, move |setting| general(setting, of_arrivals, variability)),
         }))
     })
 };

@@ -16,7 +16,7 @@ pub mod split;
 
 pub use catalogue::{PlaceError, Placed, by_name, catalogue, place};
 pub use pull::Pull;
-use split::{Split, SplitPlacement};
+use split::{SplitPlacement, TaskSplit};
 
 use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;

@@ -11,14 +11,14 @@
 use crate::catalogue::Entry;
 use crate::placement::m_ep;
 use crate::placement::pure_stochastic::water_filling;
-use crate::placement::split::{DELAY, Division, Sign, Split, read_delay};
+use crate::placement::split::{DELAY, Division, Sign, TaskSplit, read_delay};
 use crate::queueing::{QueueError, QueueSetting, least_sojourn};
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, definitions 3 and 4, equations 14 to 16",
     parameters: &[DELAY],
     ..Entry::new("optimal", "the least mean sojourn time, numerically", |arguments| {
-        Ok(Box::new(Split::new(read_delay(arguments)?, divide)))
+        Ok(Box::new(TaskSplit::new(read_delay(arguments)?, divide)))
     })
 };
 

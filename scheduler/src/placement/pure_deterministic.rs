@@ -8,14 +8,14 @@
 //! Deviations: none.
 
 use crate::catalogue::Entry;
-use crate::placement::split::{DELAY, Division, Split, read_delay};
+use crate::placement::split::{DELAY, Division, TaskSplit, read_delay};
 use crate::queueing::{QueueError, QueueSetting};
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, section 6-2, Lemma 4, equation 18",
     parameters: &[DELAY],
     ..Entry::new("pure-deterministic", "in proportion to service rates", |arguments| {
-        Ok(Box::new(Split::new(read_delay(arguments)?, divide)))
+        Ok(Box::new(TaskSplit::new(read_delay(arguments)?, divide)))
     })
 };
 

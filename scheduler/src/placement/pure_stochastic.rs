@@ -10,16 +10,16 @@
 //! c)` with the `c` for which the sum is lambda (water filling). Workers without tasks still count in the largest time.
 
 use crate::catalogue::Entry;
-use crate::placement::split::{DELAY, Division, SIGN, Sign, Split, read_delay, read_sign};
+use crate::placement::split::{DELAY, Division, SIGN, Sign, TaskSplit, read_delay, read_sign};
 use crate::queueing::level::positive_root;
 use crate::queueing::{QueueError, QueueSetting, sum};
 
-pub(super) const ENTRY: Entry<Split> = Entry {
+pub(super) const ENTRY: Entry<TaskSplit> = Entry {
     paper: "stragglers thesis, section 6-3, Lemma 5, equation 23",
     parameters: &[SIGN, DELAY],
     ..Entry::new("pure-stochastic", "the same spare rate at every worker", |arguments| {
         let sign = read_sign(arguments)?;
-        Ok(Box::new(Split::new(read_delay(arguments)?, move |setting| divide(setting, sign))))
+        Ok(Box::new(TaskSplit::new(read_delay(arguments)?, move |setting| divide(setting, sign))))
     })
 };
 

@@ -7,7 +7,7 @@
 //! where they overshoot.
 
 use crate::queueing::level::positive_root;
-use crate::queueing::quadrature::Node;
+use crate::queueing::quadrature::QuadratureNode;
 use crate::queueing::sojourn::{Largest, log_below};
 use crate::queueing::{Dtd, QueueError, QueueSetting, sum};
 
@@ -135,7 +135,7 @@ impl Descent {
         let mean = largest.mean(&mut |point| points.push(point));
         let mut slope = Slope { mean, first: vec![0.0; times.len()], second: vec![0.0; times.len()] };
         let mut logs = vec![0.0; times.len()];
-        for Node { at, weight } in points {
+        for QuadratureNode { at, weight } in points {
             let mut all = 0.0;
             for (log, (time, count)) in logs.iter_mut().zip(&times) {
                 *log = log_below(time.a * (largest.floor() - time.offset + at));

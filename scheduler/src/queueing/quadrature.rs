@@ -29,7 +29,7 @@ const HALVINGS_MAX: u32 = 30;
 
 /// Point at which a function was evaluated, with its weight in the integral.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
+pub(crate) struct QuadratureNode {
     pub(crate) at: f64,
     pub(crate) weight: f64,
 }
@@ -41,7 +41,7 @@ pub(crate) fn integrate(
     low: f64,
     high: f64,
     tolerance: f64,
-    points: &mut impl FnMut(Node),
+    points: &mut impl FnMut(QuadratureNode),
 ) -> f64 {
     panel(function, low, high, tolerance, HALVINGS_MAX, points)
 }
@@ -52,7 +52,7 @@ fn panel(
     high: f64,
     tolerance: f64,
     halvings: u32,
-    points: &mut impl FnMut(Node),
+    points: &mut impl FnMut(QuadratureNode),
 ) -> f64 {
     let (center, half) = (f64::midpoint(low, high), 0.5 * (high - low));
     let (mut kronrod, mut gauss) = (0.0, 0.0);
@@ -75,9 +75,9 @@ fn panel(
     let fine = error <= tolerance.max(1e-15 * size);
     if fine || halvings == 0 {
         for (node, weight) in NODES.iter().zip(KRONROD) {
-            points(Node { at: center - half * node, weight: half * weight });
+            points(QuadratureNode { at: center - half * node, weight: half * weight });
             if *node != 0.0 {
-                points(Node { at: center + half * node, weight: half * weight });
+                points(QuadratureNode { at: center + half * node, weight: half * weight });
             }
         }
         return kronrod;

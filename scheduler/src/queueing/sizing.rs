@@ -6,7 +6,7 @@
 //! has `C(n, i) / i`, whose alternating sum is the harmonic number. The alternating sums of equation 47 cancel beyond
 //! some thirty workers; an equal integral is used here.
 
-use crate::queueing::quadrature::{Node, integrate};
+use crate::queueing::quadrature::{QuadratureNode, integrate};
 use crate::queueing::{QueueError, check_delay, finite_above_zero};
 use std::ops::RangeInclusive;
 
@@ -110,7 +110,7 @@ pub fn best_count(
 pub fn fork_join(count: u32) -> Vec<f64> {
     // The terms vanish where `n e^-u` does; they are smooth at unit scale, so a fixed rule is exact.
     let end = 45.0 + f64::from(count).ln().max(0.0);
-    let mut points: Vec<Node> = Vec::new();
+    let mut points: Vec<QuadratureNode> = Vec::new();
     let mut low = 0.0;
     while low < end {
         integrate(&|_| 0.0, low, low + 0.5, 1.0, &mut |point| points.push(point));
@@ -118,7 +118,7 @@ pub fn fork_join(count: u32) -> Vec<f64> {
     }
     let mut powers: Vec<[f64; 4]> = points
         .iter()
-        .map(|Node { at: u, weight }| {
+        .map(|QuadratureNode { at: u, weight }| {
             let (full, part) = (-(-u).exp_m1(), below_erlang(*u));
             [full, part, full * weight / u, part * weight / u]
         })

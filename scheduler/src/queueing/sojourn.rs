@@ -3,7 +3,7 @@
 //! Thesis, equations 4 to 10. The sum over all subsets (equations 6 and 10) overflows and cancels beyond some thirty
 //! workers. The integral of `1 - product of F_i` is used here instead, for any number of workers.
 
-use crate::queueing::quadrature::{Node, integrate};
+use crate::queueing::quadrature::{QuadratureNode, integrate};
 use crate::queueing::{Dtd, QueueError, WORKERS_MAX, sum};
 
 /// Panels below the scale of the integrand; each is a quarter of the next, so the first is 4^-24 of it.
@@ -84,7 +84,7 @@ impl Largest {
 
     /// Returns its mean in seconds. The points of the integral are passed to `points`, as times since the largest
     /// offset. Beyond the last of them the sum of the survival functions is less than 1e-11.
-    pub(crate) fn mean(&self, points: &mut impl FnMut(Node)) -> f64 {
+    pub(crate) fn mean(&self, points: &mut impl FnMut(QuadratureNode)) -> f64 {
         if self.groups.iter().any(|(time, _)| time.a == 0.0 && time.b <= 1.0) {
             return f64::INFINITY;
         }

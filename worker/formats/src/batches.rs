@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 /// Error of the crates that decode.
-pub(crate) type DecodeError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type TableDecodeError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Batches of a piece.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;

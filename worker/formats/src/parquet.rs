@@ -1,6 +1,6 @@
 //! Batches of the row groups of a Parquet file that start in a piece.
 
-use crate::batches::{Batches, DecodeError};
+use crate::batches::{Batches, TableDecodeError};
 use crate::bytes::TableBytes;
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
@@ -22,7 +22,7 @@ pub(crate) struct ParquetFile {
 }
 
 impl ParquetFile {
-    pub fn open(bytes: TableBytes) -> Result<Self, DecodeError> {
+    pub fn open(bytes: TableBytes) -> Result<Self, TableDecodeError> {
         let about = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new())?;
         Ok(Self { bytes, about })
     }
@@ -39,7 +39,7 @@ impl ParquetFile {
 
     /// Returns the batches of a piece with these of its columns, in the file's order, and the number of
     /// earlier rows of the file.
-    pub fn batches(self, piece: &Piece, columns: &[usize]) -> Result<(Batches, u64), DecodeError> {
+    pub fn batches(self, piece: &Piece, columns: &[usize]) -> Result<(Batches, u64), TableDecodeError> {
         let groups = self.about.metadata().row_groups();
         let is_own = |group: &RowGroupMetaData| (piece.offset..piece.end()).contains(&begins(group));
         let own: Vec<usize> = (0..groups.len()).filter(|number| is_own(&groups[*number])).collect();

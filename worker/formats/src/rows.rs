@@ -4,7 +4,7 @@
 //! time. The crates that decode believe the lengths in a file: one that claims too much costs the process that reads it,
 //! which [`gristmill_worker::memory_watch`] ends, and the attempt is charged for it.
 
-use crate::batches::{Batches, DecodeError};
+use crate::batches::{Batches, TableDecodeError};
 use crate::bytes::{TableBytes, TableReader};
 use crate::cell::{Cells, as_written};
 use crate::parquet::ParquetFile;
@@ -28,7 +28,7 @@ const ROW_SPAN: u64 = 64 << 20;
 const ARROW_UUID: &str = "arrow.uuid";
 
 /// Batch that is being written.
-struct Batch {
+struct RowBatch {
     /// Columns in the order in which they are written.
     columns: Vec<ArrayRef>,
     rows: usize,
@@ -70,7 +70,7 @@ struct TableRows {
     names: Vec<String>,
     /// True if the names are to be written first.
     header: bool,
-    batch: Option<Batch>,
+    batch: Option<RowBatch>,
 }
 
 impl TableRows {
@@ -112,19 +112,19 @@ impl TableRows {
         })
     }
 
-    fn failed(&self, source: DecodeError) -> InputError {
+    fn failed(&self, source: TableDecodeError) -> InputError {
         failed(&self.name, self.kind, &self.bytes, source)
     }
 
-    fn next_batch(&mut self) -> Result<Option<Batch>, DecodeError> {
+    fn next_batch(&mut self) -> Result<Option<RowBatch>, TableDecodeError> {
         let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
         let columns: Result<_, ArrowError> =
             self.order.iter().map(|&column| as_written(batch.column(column))).collect();
-        Ok(Some(Batch { columns: columns?, rows: batch.num_rows(), from: 0 }))
+        Ok(Some(RowBatch { columns: columns?, rows: batch.num_rows(), from: 0 }))
     }
 
     /// Writes rows of a batch until there is enough text; returns the first row that is not written.
-    fn write(&self, batch: &Batch, out: &mut Vec<u8>, enough: usize) -> Result<usize, DecodeError> {
+    fn write(&self, batch: &RowBatch, out: &mut Vec<u8>, enough: usize) -> Result<usize, TableDecodeError> {
         let cells: Result<Vec<Cells<'_>>, ArrowError> = batch
             .columns
             .iter()
@@ -186,7 +186,7 @@ impl Fill for TableRows {
 
 /// Runs code of the crates that decode. They panic on some damaged files, which is converted to an error
 /// of the file.
-fn guarded<T>(work: impl FnOnce() -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+fn guarded<T>(work: impl FnOnce() -> Result<T, TableDecodeError>) -> Result<T, TableDecodeError> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("its decoder panicked".into()))
 }
 
@@ -250,7 +250,7 @@ struct Opened {
     batches: Batches,
 }
 
-fn parquet_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+fn parquet_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, TableDecodeError> {
     let file = ParquetFile::open(bytes)?;
     let wanted = columns(piece, table, file.schema())?;
     let (names, order) = placed(file.schema(), &wanted);
@@ -259,7 +259,7 @@ fn parquet_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opene
     Ok(Opened { names, order, uuids, rows_before, batches })
 }
 
-fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, DecodeError> {
+fn arrow_rows(piece: &Piece, table: &Table, bytes: TableBytes) -> Result<Opened, TableDecodeError> {
     let schema = FileReader::try_new(TableReader::new(bytes.clone()), None)?.schema();
     let wanted = columns(piece, table, &schema)?;
     let (names, order) = placed(&schema, &wanted);
@@ -320,7 +320,7 @@ fn placed(schema: &Schema, wanted: &[usize]) -> (Vec<String>, Vec<usize>) {
     (wanted.iter().map(name).collect(), wanted.iter().map(place).collect())
 }
 
-fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: DecodeError) -> InputError {
+fn failed(name: &FilePath, kind: TableKind, bytes: &TableBytes, source: TableDecodeError) -> InputError {
     bytes.take_failure().unwrap_or_else(|| match source.downcast::<InputError>() {
         Ok(ours) => *ours,
         Err(source) => InputError::Table { path: name.clone(), kind, source },

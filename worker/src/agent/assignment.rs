@@ -11,7 +11,7 @@ use crate::http::{Pool, Secret};
 use crate::input::{FileStamp, Split};
 use crate::protocol::{AttemptReport, Continuation, HandOver, Part};
 use crate::segment::{MapOutput, SpillDirs};
-use crate::shuffle::store::{HeldSegment, Store};
+use crate::shuffle::store::{HeldSegment, SegmentStore};
 use crate::task::Progress;
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::AttemptId;
@@ -123,7 +123,7 @@ pub struct SlotSetting {
     /// Directories for runs that exceed it.
     pub spill: SpillDirs,
     /// Outputs and gathered segments of the worker.
-    pub store: Store,
+    pub store: SegmentStore,
     /// Connections to the submitter.
     pub pool: Pool,
     /// Runtime that drives the connections.

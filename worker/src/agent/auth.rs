@@ -10,7 +10,7 @@ use crate::response;
 use crate::segment::SpillDirs;
 use crate::shuffle::pace::OutPace;
 use crate::shuffle::serve;
-use crate::shuffle::store::Store;
+use crate::shuffle::store::SegmentStore;
 use files::Served;
 use gristmill_scheduler::ids::JobId;
 use hyper::body::Incoming;
@@ -18,7 +18,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use std::sync::{Arc, OnceLock};
 
 struct ShuffleAuth {
-    store: Store,
+    store: SegmentStore,
     /// Secret that the master sends when the worker has joined.
     list: Arc<OnceLock<Secret>>,
 }
@@ -55,7 +55,7 @@ impl RouteAuth for ShuffleAuth {
 pub(super) fn serve_shuffle(
     listener: tokio::net::TcpListener,
     config: &WorkerConfig,
-    store: Store,
+    store: SegmentStore,
     handovers: HandoverStore,
     list: Arc<OnceLock<Secret>>,
     mut shutdown: tokio::sync::watch::Receiver<bool>,
@@ -88,7 +88,7 @@ pub(super) fn serve_shuffle(
 }
 
 async fn respond(
-    store: Store,
+    store: SegmentStore,
     handovers: HandoverStore,
     pace: Option<OutPace>,
     request: Request<Incoming>,

@@ -9,7 +9,7 @@
 //! handler later.
 
 use super::started;
-use crate::signal::{self, Before};
+use crate::signal::{self, PreviousAction};
 use gristmill_scheduler::ids::AttemptId;
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -38,7 +38,7 @@ static NOTE: AtomicI32 = AtomicI32::new(-1);
 static NOTED: AtomicBool = AtomicBool::new(false);
 /// Previous actions of signals, in the order of [`SIGNALS`]. The standard library reports a stack
 /// overflow there.
-static BEFORE: [Before; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
+static BEFORE: [PreviousAction; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
 /// Sets the attempt that runs on this thread from now on, if any.
 pub(super) fn runs(attempt: Option<AttemptId>) {

@@ -28,7 +28,7 @@ mod work;
 
 use crate::http::{Endpoint, Transport};
 use crate::settings::WorkerSettings;
-use crate::shuffle::store::Store;
+use crate::shuffle::store::SegmentStore;
 use auth::serve_shuffle;
 use connect::{introduction, join};
 use control::{Agent, JoinedWorker};
@@ -51,7 +51,7 @@ pub async fn run(
     mut requests: EndRequests,
 ) -> Result<WorkerExit, WorkerError> {
     let epoch = Instant::now();
-    let store = Store::default();
+    let store = SegmentStore::default();
     let WorkerSettings { join_file, input_dirs, .. } = &config.settings;
     crate::input::private::limit(join_file.as_deref(), input_dirs);
     let listener = config.bind.listen().await.map_err(|source| WorkerError::Listen { source })?;

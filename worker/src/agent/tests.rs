@@ -158,7 +158,7 @@ impl TestMaster {
             capture: None,
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let (store, handovers) = (Store::default(), HandoverStore::default());
+        let (store, handovers) = (SegmentStore::default(), HandoverStore::default());
         serve_shuffle(listener, &config, store.clone(), handovers.clone(), Arc::default(), stopped.clone());
         let (orders, incoming) = channel(16);
         let (frames, said) = unbounded_channel();

@@ -30,7 +30,7 @@ impl SlotTurn {
 }
 
 /// Waiting work.
-struct Waiting {
+struct WaitingWork {
     turn: SlotTurn,
     /// True if nothing else may run meanwhile.
     alone: bool,
@@ -39,7 +39,7 @@ struct Waiting {
 /// Queues by pool. Unified slots use the first.
 #[derive(Default)]
 struct WorkQueues {
-    waiting: [VecDeque<Waiting>; 2],
+    waiting: [VecDeque<WaitingWork>; 2],
     /// Slots that have taken work and have not returned.
     busy: BTreeSet<u32>,
     /// Busy slot whose attempt must run alone.
@@ -73,7 +73,7 @@ impl WorkQueues {
     }
 }
 
-struct Shared {
+struct SharedWork {
     slots: Slots,
     lines: Mutex<WorkQueues>,
     /// Notifies the slots of each pool.
@@ -82,12 +82,12 @@ struct Shared {
 
 /// Queues of the slots, which are numbered from 0, those for maps first. Clones share them.
 #[derive(Clone)]
-pub(super) struct SlotWork(Arc<Shared>);
+pub(super) struct SlotWork(Arc<SharedWork>);
 
 impl SlotWork {
     /// Creates empty queues.
     pub(super) fn new(slots: Slots) -> Self {
-        Self(Arc::new(Shared { slots, lines: Mutex::default(), changed: Default::default() }))
+        Self(Arc::new(SharedWork { slots, lines: Mutex::default(), changed: Default::default() }))
     }
 
     fn lines(&self) -> MutexGuard<'_, WorkQueues> {
@@ -112,7 +112,7 @@ impl SlotWork {
     /// Appends work, which may have to run alone.
     pub(super) fn push(&self, turn: SlotTurn, alone: bool) {
         let pool = self.pool_of_kind(turn.attempt().task.kind);
-        self.lines().waiting[pool].push_back(Waiting { turn, alone });
+        self.lines().waiting[pool].push_back(WaitingWork { turn, alone });
         self.0.changed[pool].notify_one();
     }
 

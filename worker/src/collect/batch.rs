@@ -1,7 +1,7 @@
 //! Values on their way into a table: the memory of their slots is prefetched while more are collected. Prefetching all
 //! of it when the batch is full was tried and is a fifth slower, since it then overlaps with nothing.
 
-use super::table::{Slot, Table};
+use super::table::{CombineTable, Slot};
 use crate::key::hash::{Packed, long_hash};
 use std::mem::MaybeUninit;
 
@@ -35,12 +35,12 @@ impl<V> CombineBatch<V> {
 
     /// Adds a value under a short key. Returns true if the batch is full and must be emptied.
     #[inline(always)]
-    pub fn push(&mut self, key: Packed, value: V, table: &Table<V>) -> bool {
+    pub fn push(&mut self, key: Packed, value: V, table: &CombineTable<V>) -> bool {
         self.put(Slot { key, hash: key.short_hash(), value }, table)
     }
 
     #[inline(always)]
-    fn put(&mut self, item: Slot<V>, table: &Table<V>) -> bool {
+    fn put(&mut self, item: Slot<V>, table: &CombineTable<V>) -> bool {
         table.prefetch(item.hash);
         self.items[self.count].write(item);
         self.count += 1;
@@ -48,7 +48,7 @@ impl<V> CombineBatch<V> {
     }
 
     /// Adds a value under a long key. Returns true if the batch is full and must be emptied.
-    pub(crate) fn push_long(&mut self, key: &[u8], value: V, table: &Table<V>) -> bool {
+    pub(crate) fn push_long(&mut self, key: &[u8], value: V, table: &CombineTable<V>) -> bool {
         let at = self.long.len();
         self.long.extend_from_slice(key);
         self.put(Slot { key: Packed::long(at, key.len()), hash: long_hash(key), value }, table)
@@ -63,7 +63,7 @@ impl<V> CombineBatch<V> {
 
     /// Moves all values into a table, which must have room for them.
     #[inline]
-    pub(crate) fn empty_into(&mut self, table: &mut Table<V>, mut combine: impl FnMut(&mut V, V)) {
+    pub(crate) fn empty_into(&mut self, table: &mut CombineTable<V>, mut combine: impl FnMut(&mut V, V)) {
         // From here on they belong to this loop: if `combine` panics, the rest is lost and nothing is dropped twice.
         let count = std::mem::take(&mut self.count);
         for item in &self.items[..count] {
@@ -97,7 +97,7 @@ mod tests {
     fn batch_drops_each_value_once_whether_it_was_emptied_or_not() {
         let value = Rc::new(());
         let mut batch = CombineBatch::new();
-        let mut table = Table::new(0, 1);
+        let mut table = CombineTable::new(0, 1);
         batch.push(Packed::short(b"a"), value.clone(), &table);
         batch.push_long(b"a key of more than fifteen bytes", value.clone(), &table);
         assert_eq!((batch.len(), batch.values().count(), Rc::strong_count(&value)), (2, 2, 3));
@@ -115,7 +115,7 @@ mod tests {
     fn batch_survives_a_combiner_that_panics() {
         let value = Rc::new(());
         let mut batch = CombineBatch::new();
-        let mut table = Table::new(0, 1);
+        let mut table = CombineTable::new(0, 1);
         for _ in 0..3 {
             batch.push(Packed::short(b"a"), value.clone(), &table);
         }

@@ -4,7 +4,7 @@
 //! virtual call per batch, so that `Emitter` needs no third type parameter.
 
 use super::batch::CombineBatch;
-use super::table::{Slot, Table, TableMemory};
+use super::table::{CombineTable, Slot, TableMemory};
 use crate::attempt::{Progress, TaskFailure};
 use crate::codec::CodecError;
 use crate::key::hash::{INLINE_BYTES_MAX, Packed};
@@ -78,7 +78,7 @@ impl<V: Value> CombineFactory<V> {
 /// Combiner behind one virtual call per batch.
 pub(crate) trait CombineRun<V> {
     /// Empties the batch into the table, which must have room for it.
-    fn flush(&mut self, table: &mut Table<V>, batch: &mut CombineBatch<V>);
+    fn flush(&mut self, table: &mut CombineTable<V>, batch: &mut CombineBatch<V>);
 
     /// Folds one value.
     fn fold(&mut self, total: &mut V, value: V);
@@ -87,7 +87,7 @@ pub(crate) trait CombineRun<V> {
 struct RunCombiner<C, V>(C, PhantomData<V>);
 
 impl<V: Value, C: Combiner<Value = V>> CombineRun<V> for RunCombiner<C, V> {
-    fn flush(&mut self, table: &mut Table<V>, batch: &mut CombineBatch<V>) {
+    fn flush(&mut self, table: &mut CombineTable<V>, batch: &mut CombineBatch<V>) {
         batch.empty_into(table, |total, value| self.0.combine(total, value));
     }
 
@@ -131,7 +131,7 @@ pub(crate) fn merge_combining<V: Value>(
 /// The limit covers slots, long keys and, for values that own memory, twice their encoded size: in memory they tend to
 /// be larger than encoded. This is an estimate; it is computed again from the totals before it causes a spill.
 pub(crate) struct Combining<V: Value> {
-    table: Table<V>,
+    table: CombineTable<V>,
     batch: CombineBatch<V>,
     combiner: Box<dyn CombineRun<V>>,
     limit_bytes: usize,
@@ -166,7 +166,7 @@ impl<V: Value> Combining<V> {
         memory: TableMemory<V>,
     ) -> Self {
         let before = memory.capacity().checked_ilog2().map_or(0, |log| 1 << log);
-        let fitting = Table::<V>::bytes_of(before) as u64 <= input_bytes.saturating_mul(2);
+        let fitting = CombineTable::<V>::bytes_of(before) as u64 <= input_bytes.saturating_mul(2);
         let slots = if fitting { before.max(SLOTS_FIRST) } else { SLOTS_FIRST };
         Self::with_slots(combiner, limit_bytes, slots, (1, 1), memory)
     }
@@ -180,7 +180,7 @@ impl<V: Value> Combining<V> {
         shares: Option<u64>,
         memory: TableMemory<V>,
     ) -> Self {
-        let fits = Table::<V>::bytes_of(slots) <= limit_bytes;
+        let fits = CombineTable::<V>::bytes_of(slots) <= limit_bytes;
         match shares {
             Some(shares) if fits => Self::with_slots(combiner, limit_bytes, slots, (shares, SCATTER), memory),
             Some(_) => Self::with_slots(combiner, limit_bytes, SLOTS_FIRST, (SCATTER, SCATTER), memory),
@@ -195,12 +195,12 @@ impl<V: Value> Combining<V> {
         (spread, spread_next): (u64, u64),
         memory: TableMemory<V>,
     ) -> Self {
-        let slots_max = (limit_bytes / size_of::<Option<Slot<V>>>()).max(Table::<V>::SLOTS_MIN);
+        let slots_max = (limit_bytes / size_of::<Option<Slot<V>>>()).max(CombineTable::<V>::SLOTS_MIN);
         let slots = slots.min(1 << slots_max.ilog2());
         // After a reduction of the limit, the larger memory is not kept.
         let memory = if memory.capacity() <= slots_max { memory } else { Vec::new() };
         Self {
-            table: Table::with_memory(memory, slots, spread),
+            table: CombineTable::with_memory(memory, slots, spread),
             batch: CombineBatch::new(),
             combiner,
             limit_bytes,
@@ -214,8 +214,9 @@ impl<V: Value> Combining<V> {
 
     /// Returns its fill level relative to [`FULL`]: by its keys, or by the bytes of long ones and of owned memory.
     pub(crate) fn fill(&self) -> usize {
-        let by_keys = FULL * (self.table.len() + self.batch.len()) / Table::<V>::keys_of(self.table.slots());
-        let left = self.limit_bytes.saturating_sub(Table::<V>::bytes_of(self.table.slots())).max(1);
+        let by_keys =
+            FULL * (self.table.len() + self.batch.len()) / CombineTable::<V>::keys_of(self.table.slots());
+        let left = self.limit_bytes.saturating_sub(CombineTable::<V>::bytes_of(self.table.slots())).max(1);
         by_keys.max((self.table.long_bytes() + self.owned_bytes).saturating_mul(FULL) / left)
     }
 
@@ -287,9 +288,9 @@ impl<V: Value> Combining<V> {
             slots *= growth;
         }
         // While it grows there are two tables.
-        let others = self.table.bytes() - Table::<V>::bytes_of(self.table.slots());
+        let others = self.table.bytes() - CombineTable::<V>::bytes_of(self.table.slots());
         let growing = if full { self.table.slots() } else { 0 };
-        if self.limit_bytes < Table::<V>::bytes_of(slots + growing) + others + self.owned_bytes {
+        if self.limit_bytes < CombineTable::<V>::bytes_of(slots + growing) + others + self.owned_bytes {
             return Ok(self.over_limit(full)?);
         }
         if full {
@@ -314,18 +315,19 @@ impl<V: Value> Combining<V> {
                 return Ok(TableRoom::Left);
             }
         }
-        let enough =
-            full || Table::<V>::SLOTS_MIN / 2 <= self.table.len() || self.limit_bytes < self.owned_bytes;
+        let enough = full
+            || CombineTable::<V>::SLOTS_MIN / 2 <= self.table.len()
+            || self.limit_bytes < self.owned_bytes;
         Ok(if enough { TableRoom::Full } else { TableRoom::Left })
     }
 
     /// Takes the table with all values, and leaves an empty one.
-    pub fn take(&mut self) -> Table<V> {
+    pub fn take(&mut self) -> CombineTable<V> {
         self.flushed += self.batch.len() as u64;
         self.combiner.flush(&mut self.table, &mut self.batch);
         self.owned_bytes = 0;
         let slots = self.table.slots().min(SLOTS_FIRST);
-        std::mem::replace(&mut self.table, Table::new(slots, self.spread_next))
+        std::mem::replace(&mut self.table, CombineTable::new(slots, self.spread_next))
     }
 
     /// Continues in the memory of a table that was taken, if nothing was added since.
@@ -333,7 +335,7 @@ impl<V: Value> Combining<V> {
         if let Some(log) = memory.capacity().checked_ilog2()
             && self.table.len() == 0
         {
-            self.table = Table::with_memory(memory, 1 << log, self.spread_next);
+            self.table = CombineTable::with_memory(memory, 1 << log, self.spread_next);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::combine::TableRoom;
 use super::partition::Partitioning;
-use super::table::{Slot, Sorted, Table, key_bytes};
+use super::table::{CombineTable, Slot, SortedTable, key_bytes};
 use super::{EmitTarget, Emitter, combine};
 use crate::attempt::{Progress, TaskFailure};
 use crate::budget::Budget;
@@ -153,7 +153,7 @@ pub(crate) fn segment_order(combines: bool) -> SegmentOrder {
 }
 
 /// Estimates the size of a table as segments if keys and values are short. More is requested as needed.
-fn estimated_bytes<V>(table: &Table<V>) -> usize {
+fn estimated_bytes<V>(table: &CombineTable<V>) -> usize {
     const PAIR_BYTES: usize = 12;
     if table.len() == 0 { 0 } else { table.len() * PAIR_BYTES + table.long_bytes() + 256 }
 }
@@ -166,7 +166,7 @@ fn in_engine<T>(progress: &Arc<Progress>, work: impl FnOnce() -> T) -> T {
 
 /// Writes a whole table in partition order; within a partition approximately in hash order.
 fn write_table<K: Key, V: Value>(
-    table: &Table<V>,
+    table: &CombineTable<V>,
     partitioning: &Partitioning<K>,
     partitions: u32,
     writer: &mut SegmentsWriter,
@@ -194,7 +194,7 @@ fn write_table<K: Key, V: Value>(
 
 /// Writes a list sorted by hash and key, in partition order.
 fn write_sorted<K: Key, V: Value>(
-    sorted: &Sorted<V>,
+    sorted: &SortedTable<V>,
     partitioning: &Partitioning<K>,
     partitions: u32,
     writer: &mut SegmentsWriter,

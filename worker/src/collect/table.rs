@@ -22,7 +22,7 @@ pub(crate) struct Slot<V> {
 }
 
 /// Table from keys to values.
-pub(crate) struct Table<V> {
+pub(crate) struct CombineTable<V> {
     slots: Vec<Option<Slot<V>>>,
     shift: u32,
     spread: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Table<V> {
     long: Vec<u8>,
 }
 
-impl<V> Table<V> {
+impl<V> CombineTable<V> {
     /// Minimum slots, so that a batch always fits above the fill limit.
     pub(crate) const SLOTS_MIN: usize = 128;
 
@@ -221,8 +221,8 @@ impl<V> Table<V> {
     }
 
     /// Converts the table to a list, sorted by key.
-    pub(crate) fn into_sorted_by_key(self) -> Sorted<V> {
-        let mut sorted = Sorted::new(self);
+    pub(crate) fn into_sorted_by_key(self) -> SortedTable<V> {
+        let mut sorted = SortedTable::new(self);
         let long = &sorted.long;
         if long.is_empty() {
             sorted
@@ -235,9 +235,9 @@ impl<V> Table<V> {
     }
 
     /// Converts the table to a list, sorted by hash and then by key.
-    pub(crate) fn into_sorted_by_hash(mut self) -> Sorted<V> {
+    pub(crate) fn into_sorted_by_hash(mut self) -> SortedTable<V> {
         let beyond_the_end = self.take_beyond_the_end();
-        let mut sorted = Sorted::new(self);
+        let mut sorted = SortedTable::new(self);
         sorted.slots.extend(beyond_the_end.into_iter().map(Some));
         let (slots, long) = (&mut sorted.slots, &sorted.long[..]);
         let compare = |a: &Option<Slot<V>>, b: &Option<Slot<V>>| {
@@ -271,16 +271,16 @@ impl<V> Table<V> {
 }
 
 /// Slots of a table, in order, in the memory of the table.
-pub(crate) struct Sorted<V> {
+pub(crate) struct SortedTable<V> {
     /// Invariant: all are full.
     slots: Vec<Option<Slot<V>>>,
     /// Bytes of long keys.
     pub long: Vec<u8>,
 }
 
-impl<V> Sorted<V> {
-    fn new(table: Table<V>) -> Self {
-        let Table { mut slots, long, .. } = table;
+impl<V> SortedTable<V> {
+    fn new(table: CombineTable<V>) -> Self {
+        let CombineTable { mut slots, long, .. } = table;
         slots.retain(Option::is_some);
         Self { slots, long }
     }
@@ -388,8 +388,8 @@ mod tests {
         Slot { key: packed, hash: key_hash(key), value }
     }
 
-    fn table_of(keys: &[Vec<u8>], spread: u64) -> (Table<u64>, BTreeMap<Vec<u8>, u64>) {
-        let mut table = Table::new(0, spread);
+    fn table_of(keys: &[Vec<u8>], spread: u64) -> (CombineTable<u64>, BTreeMap<Vec<u8>, u64>) {
+        let mut table = CombineTable::new(0, spread);
         let mut oracle = BTreeMap::new();
         for (number, key) in keys.iter().enumerate() {
             if table.is_full() {
@@ -495,7 +495,7 @@ mod tests {
     fn table_scan_by_share_meets_keys_that_wrapped_around_the_end() {
         // Many of them: the run continues at the start.
         let (table, oracle) = table_of(&keys_at_the_end(40), 1);
-        assert_eq!(table.slots(), Table::<u64>::SLOTS_MIN);
+        assert_eq!(table.slots(), CombineTable::<u64>::SLOTS_MIN);
         for shares in [1, 2, 5, 128, 1000] {
             let mut count = 0;
             let visit = |_, _: &Slot<u64>| {

@@ -44,11 +44,11 @@ struct ConnectionCounts {
     admitted: u64,
     strangers: BTreeMap<u64, Stranger>,
     /// Unauthenticated connections by network; no entry is empty.
-    networks: HashMap<IpAddr, BTreeSet<Turn>>,
+    networks: HashMap<IpAddr, BTreeSet<ClosingOrder>>,
 }
 
 /// Order of closing in a network: connections that were not greeted first, then by age.
-type Turn = (bool, u64);
+type ClosingOrder = (bool, u64);
 
 struct Stranger {
     network: IpAddr,
@@ -83,7 +83,8 @@ impl ConnectionCounts {
 
     /// Closes an unauthenticated connection of the network with most of them.
     fn send_away(&mut self) {
-        let first = |turns: &BTreeSet<Turn>| turns.first().map(|&first| (turns.len(), Reverse(first)));
+        let first =
+            |turns: &BTreeSet<ClosingOrder>| turns.first().map(|&first| (turns.len(), Reverse(first)));
         let Some((_, Reverse((_, number)))) = self.networks.values().filter_map(first).max() else { return };
         if let Some(leaves) = self.leave(number) {
             leaves.notify_one();

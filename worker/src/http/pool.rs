@@ -89,7 +89,7 @@ impl Pool {
         key: Option<&dyn Key>,
         mut request: Request<Body>,
     ) -> Result<Response<Answer>, HttpError> {
-        let mut tries = Tries::new(self.timeouts.connect);
+        let mut tries = ReuseTries::new(self.timeouts.connect);
         loop {
             let (mut connection, is_new) = match self.take(endpoint).await {
                 Some(connection) => (connection, false),
@@ -152,7 +152,7 @@ impl Pool {
 }
 
 /// Number of connections that were closed before the request was sent.
-struct Tries {
+struct ReuseTries {
     started: Instant,
     limit: Duration,
     /// Number of those that were new.
@@ -160,7 +160,7 @@ struct Tries {
     pause: Duration,
 }
 
-impl Tries {
+impl ReuseTries {
     fn new(limit: Duration) -> Self {
         Self { started: Instant::now(), limit, closed: 0, pause: CLOSED_EARLY_PAUSE }
     }

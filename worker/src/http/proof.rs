@@ -56,7 +56,7 @@ impl Reached {
 }
 
 /// State that both ends derive from a hello.
-struct Session {
+struct ProofSession {
     /// Secret of the route for which it was opened: it is valid for no other.
     secret: Secret,
     /// Name of that secret, if it has one.
@@ -66,10 +66,10 @@ struct Session {
     next: u64,
 }
 
-impl Session {
+impl ProofSession {
     fn new(secret: &Secret, name: &str, client: &str, server: &str, reached: &str) -> Self {
         let key = secret.derive(&format!("{VERSION} {client} {server} {reached}"));
-        Session { secret: secret.clone(), name: name.to_owned(), key, next: 0 }
+        ProofSession { secret: secret.clone(), name: name.to_owned(), key, next: 0 }
     }
 
     fn proof(&self) -> Secret {
@@ -83,7 +83,7 @@ impl Session {
 
 /// Sessions of a client on one connection.
 #[derive(Default)]
-pub(super) struct ClientSessions(Vec<Session>);
+pub(super) struct ClientSessions(Vec<ProofSession>);
 
 /// Hello that has been sent.
 pub(super) struct Asked {
@@ -143,7 +143,7 @@ impl ClientSessions {
         let (Some(nonce), Some(proof), Some(place)) = (words.next(), words.next(), words.next()) else {
             return Proven::No;
         };
-        let session = Session::new(&asked.secret, "", &asked.nonce, nonce, place);
+        let session = ProofSession::new(&asked.secret, "", &asked.nonce, nonce, place);
         // A server that echoes the client's nonce would receive its own proof to repeat.
         if nonce == asked.nonce || !session.proof().matches(proof) {
             return Proven::No;
@@ -172,7 +172,7 @@ impl ClientSessions {
 
 /// Sessions of a server on one connection.
 #[derive(Default)]
-pub(super) struct ServerSessions(Mutex<Vec<Session>>);
+pub(super) struct ServerSessions(Mutex<Vec<ProofSession>>);
 
 impl ServerSessions {
     /// Responds to a hello with the secret of the route it names, or with a random secret if the route does not exist,
@@ -199,7 +199,7 @@ impl ServerSessions {
             None => Secret::generate().ok()?,
         };
         let (nonce, place) = (Secret::generate().ok()?.to_text().to_string(), reached.to_text());
-        let session = Session::new(&secret, name, client, &nonce, &place);
+        let session = ProofSession::new(&secret, name, client, &nonce, &place);
         let text = format!("{nonce} {} {place}", *session.proof().to_text());
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if SESSIONS_PER_CONNECTION_MAX <= sessions.len() {

@@ -34,21 +34,21 @@ pub(super) struct Decoded {
 }
 
 enum Decoder {
-    Gzip(Box<MultiGzDecoder<Stored>>),
-    Bzip2(Box<MultiBzDecoder<Stored>>),
-    Zstd(Box<zstd::stream::read::Decoder<'static, Stored>>),
+    Gzip(Box<MultiGzDecoder<StoredBytes>>),
+    Bzip2(Box<MultiBzDecoder<StoredBytes>>),
+    Zstd(Box<zstd::stream::read::Decoder<'static, StoredBytes>>),
 }
 
 impl Decoded {
     /// Decodes a gzip file of any number of members.
     pub fn gzip(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
-        let decoder = MultiGzDecoder::new(Stored::new(file, piece.stamp.size));
+        let decoder = MultiGzDecoder::new(StoredBytes::new(file, piece.stamp.size));
         Self::new(piece, Decoder::Gzip(Box::new(decoder)), limits)
     }
 
     /// Decodes a bzip2 file of any number of streams.
     pub fn bzip2(piece: &Piece, file: Box<dyn ByteSource>, limits: &InputLimits) -> Self {
-        let decoder = MultiBzDecoder::new(Stored::new(file, piece.stamp.size));
+        let decoder = MultiBzDecoder::new(StoredBytes::new(file, piece.stamp.size));
         Self::new(piece, Decoder::Bzip2(Box::new(decoder)), limits)
     }
 
@@ -59,7 +59,7 @@ impl Decoded {
         limits: &InputLimits,
     ) -> Result<Self, InputError> {
         let unavailable = |source| InputError::Unavailable { path: piece.name.clone(), source };
-        let mut stored = Stored::new(file, piece.stamp.size);
+        let mut stored = StoredBytes::new(file, piece.stamp.size);
         let head = stored.fill_buf().map_err(|source| failed(&piece.name, 0, source))?;
         let window = zstd_window(head).unwrap_or(0);
         if 1 << ZSTD_WINDOW_LOG_MAX < window {
@@ -85,7 +85,7 @@ impl Decoded {
         }
     }
 
-    fn stored(&mut self) -> &mut Stored {
+    fn stored(&mut self) -> &mut StoredBytes {
         match &mut self.decoder {
             Decoder::Gzip(decoder) => decoder.get_mut(),
             Decoder::Bzip2(decoder) => decoder.get_mut(),
@@ -152,7 +152,7 @@ impl Fill for Decoded {
 }
 
 /// Compressed bytes, counted as the decoder consumes them.
-struct Stored {
+struct StoredBytes {
     file: Box<dyn ByteSource>,
     size: u64,
     /// Number of bytes that the decoder has consumed.
@@ -163,13 +163,13 @@ struct Stored {
     base: u64,
 }
 
-impl Stored {
+impl StoredBytes {
     fn new(file: Box<dyn ByteSource>, size: u64) -> Self {
         Self { file, size, used: 0, buffer: Vec::new(), base: 0 }
     }
 }
 
-impl BufRead for Stored {
+impl BufRead for StoredBytes {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.file.bytes().is_some() {
             let from = self.used as usize;
@@ -192,7 +192,7 @@ impl BufRead for Stored {
     }
 }
 
-impl Read for Stored {
+impl Read for StoredBytes {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(out)?;
         self.consume(count);

@@ -308,8 +308,8 @@ pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<Inpu
     }
     let mut pieces = Vec::new();
     for text in &input.paths {
-        let named =
-            parse(text).and_then(|(place, path)| Ok((listing.list(place, &path)?, Named::new(place, path))));
+        let named = parse(text)
+            .and_then(|(place, path)| Ok((listing.list(place, &path)?, NamedInput::new(place, path))));
         match named {
             Ok((files, named)) => {
                 for file in files {
@@ -327,14 +327,14 @@ pub(super) fn list_into(input: &Input, listing: &dyn Listing, bad: &mut Vec<Inpu
 }
 
 /// Path that a user named. The paths of its files mostly start with it.
-struct Named {
+struct NamedInput {
     place: Place,
     path: FilePath,
     /// Absolute form of a path of the submitter: the working directory is read once, not for each file.
     absolute: Option<FilePath>,
 }
 
-impl Named {
+impl NamedInput {
     fn new(place: Place, path: FilePath) -> Self {
         let absolute = match place {
             Place::Submitter => std::path::absolute(path.to_path()).ok().map(|path| FilePath::from(&*path)),
@@ -357,7 +357,7 @@ impl Named {
 }
 
 /// Returns the whole of a file as a piece; `None` if it is empty. A table is never empty, even without rows.
-fn whole_file(named: &Named, file: ListedFile, input: &Input) -> Result<Option<Piece>, InputError> {
+fn whole_file(named: &NamedInput, file: ListedFile, input: &Input) -> Result<Option<Piece>, InputError> {
     let ListedFile { path, stamp } = file;
     let place = named.place;
     let (path, name) = match place {

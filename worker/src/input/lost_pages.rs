@@ -5,7 +5,7 @@
 //! instead, and the map is marked. Every reader of the map must check the mark afterwards, and then fails
 //! with an input error. The process and its other work continue.
 
-use crate::signal::{self, Before};
+use crate::signal::{self, PreviousAction};
 use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
@@ -14,14 +14,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Bytes of a page; 0 before the handler is set.
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// Previous action of the signal.
-static BEFORE: Before = OnceLock::new();
+static BEFORE: PreviousAction = OnceLock::new();
 /// List of the places of all watches ever created. The handler follows it without a lock.
-static PLACES: AtomicPtr<Place> = AtomicPtr::new(null_mut());
+static PLACES: AtomicPtr<MappedRange> = AtomicPtr::new(null_mut());
 /// Free places; its lock is also held while the handler is set.
-static FREE: Mutex<Vec<&'static Place>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static MappedRange>> = Mutex::new(Vec::new());
 
 /// Address range of a map. Never freed, because a handler may read it at any time, but reused.
-struct Place {
+struct MappedRange {
     /// Version that is incremented before and after each change of the range, and odd during a change. So
     /// the start of one map is never combined with the length of another.
     version: AtomicUsize,
@@ -29,14 +29,14 @@ struct Place {
     /// Length of the map, 0 while the place is free.
     length: AtomicUsize,
     lost: AtomicBool,
-    next: *const Place,
+    next: *const MappedRange,
 }
 
 #[allow(unsafe_code, reason = "a pointer to what is never freed nor changed behind it")]
 // SAFETY: `next` is set before others see the place and points to another such place or is null.
-unsafe impl Sync for Place {}
+unsafe impl Sync for MappedRange {}
 
-impl Place {
+impl MappedRange {
     const fn free(next: *const Self) -> Self {
         let (version, start, length) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         Self { version, start, length, lost: AtomicBool::new(false), next }
@@ -63,7 +63,7 @@ impl Place {
 }
 
 /// Watches a map. Drop it before the map.
-pub(super) struct Watch(&'static Place);
+pub(super) struct Watch(&'static MappedRange);
 
 impl Watch {
     /// Watches a map that has just been created and holds these bytes.
@@ -97,8 +97,8 @@ impl Drop for Watch {
 }
 
 /// Adds a place. Must be called under the lock of [`FREE`].
-fn new_place() -> &'static Place {
-    let place = Box::leak(Box::new(Place::free(PLACES.load(Ordering::Relaxed))));
+fn new_place() -> &'static MappedRange {
+    let place = Box::leak(Box::new(MappedRange::free(PLACES.load(Ordering::Relaxed))));
     PLACES.store(place, Ordering::Release);
     place
 }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn range_that_changes_meanwhile_is_never_taken_for_a_mix_of_two() {
         // The start of the one with the length of the other would contain 500.
-        let place = Place::free(null_mut());
+        let place = MappedRange::free(null_mut());
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {

@@ -18,19 +18,20 @@ use std::sync::OnceLock;
 
 /// Paths by their canonical names, set once when a worker starts.
 #[derive(Default)]
-struct Limits {
+struct AllowedPaths {
     join_file: Option<PathBuf>,
     /// Allowed directories; empty for all.
     within: Vec<PathBuf>,
 }
 
-static LIMITS: OnceLock<Limits> = OnceLock::new();
+static LIMITS: OnceLock<AllowedPaths> = OnceLock::new();
 
 /// Limits the files that this process reads as input, by canonical names: never the join file, and only
 /// files within these directories if there are any. Only the first call has an effect.
 pub(crate) fn limit(join_file: Option<&FilePath>, within: &[FilePath]) {
     let path = |path: &FilePath| path.to_path().to_owned();
-    let _ = LIMITS.set(Limits { join_file: join_file.map(path), within: within.iter().map(path).collect() });
+    let _ = LIMITS
+        .set(AllowedPaths { join_file: join_file.map(path), within: within.iter().map(path).collect() });
 }
 
 /// Opens a file that was regular a moment ago and may be input.

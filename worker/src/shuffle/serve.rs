@@ -4,7 +4,7 @@
 //! built, in chunks off the async thread. Of the latter only the order is sent to workers with the same file system.
 
 use super::pace::OutPace;
-use super::store::Store;
+use super::store::SegmentStore;
 use super::{FETCH_REQUEST_BYTES_MAX, FetchHead, FetchRequest, OutputHead, fetch_maps_max};
 use crate::codec;
 use crate::http::{self, Body, BodySender};
@@ -52,14 +52,14 @@ async fn permit() -> Option<SemaphorePermit<'static>> {
 }
 
 /// Handles `POST /shuffle/JOB`.
-pub async fn segments(store: &Store, job: JobId, request: Request<Incoming>) -> Response<Body> {
+pub async fn segments(store: &SegmentStore, job: JobId, request: Request<Incoming>) -> Response<Body> {
     segments_at(None, store, job, request).await
 }
 
 /// As [`segments`], on a paced network: all bytes of the response wait for their turn, in the order of requests.
 pub(crate) async fn segments_at(
     pace: Option<&OutPace>,
-    store: &Store,
+    store: &SegmentStore,
     job: JobId,
     request: Request<Incoming>,
 ) -> Response<Body> {
@@ -126,7 +126,7 @@ impl From<io::Error> for Unsent {
 }
 
 /// Returns the data to send of the outputs held here: the head, and the pieces after it. Blocks.
-fn look_up(store: &Store, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<PieceOf>) {
+fn look_up(store: &SegmentStore, job: JobId, wanted: FetchRequest) -> (FetchHead, Vec<PieceOf>) {
     let mut pieces = Vec::new();
     let mut head = FetchHead { outputs: Vec::with_capacity(wanted.maps.len()), damaged: Vec::new() };
     let sees_same = wanted.sees.is_some() && wanted.sees == files_seen();

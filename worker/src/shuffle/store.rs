@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Outputs and gathered segments of all jobs on this worker. Clones share the data.
 #[derive(Clone, Default)]
-pub struct Store(Arc<Mutex<BTreeMap<JobId, JobStore>>>);
+pub struct SegmentStore(Arc<Mutex<BTreeMap<JobId, JobStore>>>);
 
 struct JobStore {
     key: Secret,
@@ -143,7 +143,7 @@ impl Gone {
     }
 }
 
-impl Store {
+impl SegmentStore {
     fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, JobStore>> {
         // A panic while the lock is held leaves the maps well formed: every change is one insert.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -410,7 +410,7 @@ mod tests {
     }
 
     /// Returns map and epoch of each segment of a partition.
-    fn gathered(store: &Store, partition: u32) -> Option<Vec<(u32, u32)>> {
+    fn gathered(store: &SegmentStore, partition: u32) -> Option<Vec<(u32, u32)>> {
         let held = store.complete(JOB, partition)?;
         let id = |held: HeldSegment| SegmentReader::open(held.data).unwrap().header().id;
         Some(held.into_iter().map(id).map(|id| (id.map, id.epoch)).collect())
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_store_gathers_own_and_fetched_segments_in_map_order_without_the_empty_ones() {
-        let store = Store::default();
+        let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 70);
         store.home(JOB, 1);
         store.home(JOB, 2);
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_segment_counts_for_its_home_when_the_master_is_told_of_it_and_not_when_it_comes() {
-        let store = Store::default();
+        let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 2);
         store.home(JOB, 1);
         let data = output(0, 0, &[1]).segment(1).unwrap();
@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_was_gathered_of_an_output_stays_when_a_newer_attempt_replaces_it() {
-        let store = Store::default();
+        let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 1);
         store.home(JOB, 1);
         store.put_output(attempt(0, 0), output(0, 0, &[1, 2]));
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn an_output_is_dropped_by_its_attempt_and_by_no_other() {
-        let store = Store::default();
+        let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 1);
         store.put_output(attempt(0, 1), output(0, 1, &[1]));
         assert!(store.discard_output(attempt(0, 0)).is_nothing());
@@ -498,7 +498,7 @@ mod tests {
     #[test]
     fn an_own_output_that_cannot_be_read_is_given_up_and_the_others_are_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::default();
+        let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 3);
         store.home(JOB, 1);
         store.home(JOB, 2);

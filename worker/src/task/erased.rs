@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Plan with the factory of its reducers.
-struct Typed<K: Key, V: Value, F> {
+struct TypedPlan<K: Key, V: Value, F> {
     plan: MapReducePlan<K, V>,
     reducer: F,
 }
@@ -34,7 +34,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
             order: self.order,
             part_format: PartFormat::default(),
             rows: RowLayout::default(),
-            work: JobFunctions::MapReduce(Arc::new(Typed { plan: self, reducer })),
+            work: JobFunctions::MapReduce(Arc::new(TypedPlan { plan: self, reducer })),
         }
     }
 
@@ -49,7 +49,7 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
     }
 }
 
-impl<K, V, R, F> MapReduceWork for Typed<K, V, F>
+impl<K, V, R, F> MapReduceWork for TypedPlan<K, V, F>
 where
     K: Key,
     V: Value,

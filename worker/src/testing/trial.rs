@@ -85,14 +85,14 @@ pub enum TrialError {
 /// # Ok::<(), gristmill_worker::testing::TrialError>(())
 /// ```
 pub struct Trial {
-    make: MakePlan,
+    make: MakeTrialPlan,
     files: Vec<(String, Vec<u8>)>,
     parts: u32,
     rules: SplitRules,
 }
 
 /// Creates the plan of the job, which may inspect its files before.
-type MakePlan = Box<dyn FnOnce(&TrialFiles) -> Result<JobPlan, PlanError>>;
+type MakeTrialPlan = Box<dyn FnOnce(&TrialFiles) -> Result<JobPlan, PlanError>>;
 
 impl Trial {
     /// Creates the trial of a job, which is prepared and sent to its tasks as usual.
@@ -112,7 +112,7 @@ impl Trial {
         Self::new(Box::new(|_| Ok(plan)))
     }
 
-    fn new(make: MakePlan) -> Self {
+    fn new(make: MakeTrialPlan) -> Self {
         Self { make, files: Vec::new(), parts: 1, rules: SplitRules::default() }
     }
 
@@ -151,7 +151,7 @@ impl Trial {
         let plan = (self.make)(&files).map_err(|source| TrialError::Plan { source })?;
         plan.validate().map_err(|reason| TrialError::Settings { reason })?;
         let parts = if plan.is_map_only() { 0 } else { plan.reduces().unwrap_or(self.parts) };
-        Tasks::of(plan, &files, parts, self.rules)?.run()
+        TrialTasks::of(plan, &files, parts, self.rules)?.run()
     }
 }
 
@@ -196,7 +196,7 @@ impl Written {
 }
 
 /// Tasks of a job in this process.
-struct Tasks {
+struct TrialTasks {
     plan: JobPlan,
     splits: Vec<Split>,
     side: Arc<SideInputs>,
@@ -205,7 +205,7 @@ struct Tasks {
     written: Written,
 }
 
-impl Tasks {
+impl TrialTasks {
     fn of(plan: JobPlan, files: &TrialFiles, parts: u32, rules: SplitRules) -> Result<Self, TrialError> {
         let input = |source| TrialError::Input { source };
         let mut splits = plan_splits(plan.inputs(), files, rules).map_err(input)?;
@@ -312,15 +312,15 @@ impl Written {
 /// Output of a task, in memory.
 #[derive(Clone, Default)]
 struct TrialPart {
-    main: Part,
-    named: Arc<Mutex<BTreeMap<String, Part>>>,
+    main: PartBytes,
+    named: Arc<Mutex<BTreeMap<String, PartBytes>>>,
 }
 
 /// A part in memory.
 #[derive(Clone, Default)]
-struct Part(Arc<Mutex<Vec<u8>>>);
+struct PartBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Part {
+impl PartBytes {
     fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -338,7 +338,7 @@ fn part() -> (TrialPart, Output) {
     (part, output)
 }
 
-impl Write for Part {
+impl Write for PartBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())

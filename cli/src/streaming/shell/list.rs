@@ -11,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 
 /// Number and size of the entries of a tree.
 #[derive(Default)]
-struct Tally {
+struct TreeTally {
     directories: u64,
     files: u64,
     bytes: u64,
@@ -74,7 +74,7 @@ impl FsCall<'_> {
             false => in_hadoops_words(&self.names.uri(path), entries(path))?,
         };
         paths.iter().try_for_each(|path| {
-            let shown = self.tally(path).and_then(|Tally { bytes, .. }| {
+            let shown = self.tally(path).and_then(|TreeTally { bytes, .. }| {
                 stdout_line(&format!("{bytes}  {bytes}  {}", self.names.uri(path)))
             });
             self.report(shown)
@@ -83,12 +83,12 @@ impl FsCall<'_> {
 
     /// `-count PATH…`.
     pub(super) fn count(&self, path: &Path) -> anyhow::Result<()> {
-        let Tally { directories, files, bytes } = self.tally(path)?;
+        let TreeTally { directories, files, bytes } = self.tally(path)?;
         stdout_line(&format!("{directories:>12} {files:>12} {bytes:>18} {}", self.names.uri(path)))
     }
 
-    fn tally(&self, path: &Path) -> anyhow::Result<Tally> {
-        self.walk(WalkDir::new(path)).try_fold(Tally::default(), |mut tally, entry| {
+    fn tally(&self, path: &Path) -> anyhow::Result<TreeTally> {
+        self.walk(WalkDir::new(path)).try_fold(TreeTally::default(), |mut tally, entry| {
             let (_, found) = entry?;
             match found.is_dir() {
                 true => tally.directories += 1,

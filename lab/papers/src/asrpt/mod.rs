@@ -13,9 +13,9 @@ pub(super) mod tests;
 
 use crate::prelude::*;
 use crate::workload::asrpt::{MACHINES, RATE, SLOTS};
-use runs::Runs;
+use runs::AsrptRuns;
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs the experiments.
 ///
@@ -27,7 +27,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
 
 /// Builds the page from this many seeds.
 fn page(context: &Context<'_>, seeds: u64) -> anyhow::Result<Paper> {
-    let runs = Runs::new(context, seeds)?;
+    let runs = AsrptRuns::new(context, seeds)?;
     let mut sections = vec![examples::quick_example()?, examples::figure_4()?];
     sections.extend(ratios::figures_5_to_8(&runs));
     sections.push(ratios::figure_9(&runs));

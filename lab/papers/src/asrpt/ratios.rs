@@ -1,7 +1,7 @@
 //! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and the claims about ratios.
 
 use super::WORDS;
-use super::runs::{PROVED, Runs, SCENARIOS, SCHEDULERS, STEP, STEPS};
+use super::runs::{AsrptRuns, PROVED, SCENARIOS, SCHEDULERS, STEP, STEPS};
 use crate::prelude::*;
 use crate::workload::asrpt::{SETTINGS, SLOTS};
 
@@ -14,11 +14,11 @@ fn cases() -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The efficiency ratios, one figure for each setting.
-pub(super) fn figures_5_to_8(runs: &Runs) -> Vec<Section> {
+pub(super) fn figures_5_to_8(runs: &AsrptRuns) -> Vec<Section> {
     (0..SETTINGS.len()).map(|setting| ratios_in(runs, setting)).collect()
 }
 
-fn ratios_in(runs: &Runs, setting: usize) -> Section {
+fn ratios_in(runs: &AsrptRuns, setting: usize) -> Section {
     let (number, title) = (5 + setting, SETTINGS[setting].title);
     let ratio = |scenario, scheduler| runs.mean([setting, scenario, scheduler], |kept| kept.ratio);
     let scenarios = 0..SCENARIOS.len();
@@ -32,13 +32,13 @@ fn ratios_in(runs: &Runs, setting: usize) -> Section {
 }
 
 /// The convergence of the ratios.
-pub(super) fn figure_9(runs: &Runs) -> Section {
+pub(super) fn figure_9(runs: &AsrptRuns) -> Section {
     let [preemptive, other] = [(0, "preemptive"), (1, "non-preemptive")].map(|case| convergence(runs, case));
     let blocks = vec![preemptive, other, Block::Claims(vec![constant_ratio(runs)])];
     WORDS.section("figure-9", holes![seeds = runs.seeds_in_words()], blocks)
 }
 
-fn convergence(runs: &Runs, (scenario, name): (usize, &str)) -> Block {
+fn convergence(runs: &AsrptRuns, (scenario, name): (usize, &str)) -> Block {
     let series = (0..4).map(|scheduler| {
         let slots = |step: usize| f64::from(STEP) * (step + 1) as f64;
         let ratio = |step| runs.mean([UNIFORM_SMALL, scenario, scheduler], |kept| kept.within[step]);
@@ -59,7 +59,7 @@ const DSRPT: usize = SCHEDULERS.len() - 1;
 const CONSTANT: f64 = 0.1;
 
 /// Theorems 2 and 3: the ratio of any work-conserving scheduler tends to a constant.
-pub(super) fn constant_ratio(runs: &Runs) -> Claim {
+pub(super) fn constant_ratio(runs: &AsrptRuns) -> Claim {
     let change = |scenario: usize, scheduler: usize| {
         let at = |step: usize| runs.numbers([UNIFORM_SMALL, scenario, scheduler], |kept| kept.within[step]);
         log_ratio(&at(STEPS - 1), &at(STEPS / 2 - 1))
@@ -79,12 +79,12 @@ pub(super) fn constant_ratio(runs: &Runs) -> Claim {
 }
 
 /// Claims of sections VI and VII B.
-pub(super) fn theorem_4(runs: &Runs) -> Section {
+pub(super) fn theorem_4(runs: &AsrptRuns) -> Section {
     let claims = vec![Block::Claims(of_ratios(runs))];
     WORDS.section("theorem-4", holes![seeds = runs.seeds_in_words()], claims)
 }
 
-pub(super) fn of_ratios(runs: &Runs) -> Vec<Claim> {
+pub(super) fn of_ratios(runs: &AsrptRuns) -> Vec<Claim> {
     // The scheduler with the larger ratio, the one with the smaller ratio, and the one that names the
     // comparison.
     let worse_than_asrpt = [1, 2, 3].map(|rival| (rival, ASRPT, rival));
@@ -104,7 +104,7 @@ pub(super) fn of_ratios(runs: &Runs) -> Vec<Claim> {
 
 /// Judges if the ratio of one scheduler is above that of another in every case and for all pairs, and
 /// returns the differences in words.
-fn above_in_all_cases(runs: &Runs, pairs: [(usize, usize, usize); 3]) -> (Verdict, String) {
+fn above_in_all_cases(runs: &AsrptRuns, pairs: [(usize, usize, usize); 3]) -> (Verdict, String) {
     let differences = cases().flat_map(|(setting, scenario)| {
         pairs.into_iter().filter_map(move |(above, below, named)| {
             let ratios = |scheduler| runs.numbers([setting, scenario, scheduler], |kept| kept.ratio);
@@ -131,11 +131,11 @@ fn above_in_all_cases(runs: &Runs, pairs: [(usize, usize, usize); 3]) -> (Verdic
 }
 
 /// Returns the ratios of a scheduler in all preemptive runs.
-fn preemptive(runs: &Runs, scheduler: usize) -> impl Iterator<Item = f64> {
+fn preemptive(runs: &AsrptRuns, scheduler: usize) -> impl Iterator<Item = f64> {
     (0..SETTINGS.len()).flat_map(move |setting| runs.numbers([setting, 0, scheduler], |kept| kept.ratio))
 }
 
-fn asrpt_against_dsrpt(runs: &Runs) -> Claim {
+fn asrpt_against_dsrpt(runs: &AsrptRuns) -> Claim {
     let pairs = preemptive(runs, ASRPT).zip(preemptive(runs, DSRPT));
     let gaps: Vec<f64> = pairs.map(|(asrpt, dsrpt)| dsrpt - asrpt).collect();
     let worse = gaps.iter().filter(|&&gap| gap < 0.0).count();
@@ -143,13 +143,13 @@ fn asrpt_against_dsrpt(runs: &Runs) -> Claim {
     WORDS.claim("asrpt-against-dsrpt", worse == 0, holes![worse, runs = gaps.len(), least])
 }
 
-fn three_times_the_bound(runs: &Runs) -> Claim {
+fn three_times_the_bound(runs: &AsrptRuns) -> Claim {
     let [asrpt, dsrpt] = [ASRPT, DSRPT].map(|scheduler| preemptive(runs, scheduler).fold(0.0, f64::max));
     WORDS.claim("three-times-the-bound", asrpt.max(dsrpt) < PROVED, holes![asrpt, dsrpt])
 }
 
 /// Judges the ratio to the optimum, which is between the bound and the best known schedule.
-fn ratio_of_two(runs: &Runs) -> Claim {
+fn ratio_of_two(runs: &AsrptRuns) -> Claim {
     let of_setting = |setting: usize| {
         let ratios = |scheduler| runs.numbers([setting, 0, scheduler], |kept| kept.ratio);
         let all: Vec<Vec<f64>> = (0..SCHEDULERS.len()).map(ratios).collect();

@@ -3,7 +3,7 @@
 //! Not here: the claims about them.
 
 use crate::prelude::*;
-use crate::workload::asrpt::{Arrivals, Cut, MACHINES, SETTINGS, SLOTS};
+use crate::workload::asrpt::{AsrptArrivals, AsrptCut, MACHINES, SETTINGS, SLOTS};
 use anyhow::Context as _;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::slotted::lower_bound;
@@ -23,11 +23,11 @@ pub(super) const PROVED: f64 = 3.0;
 
 /// Names of the scenarios in the order in which figures show them, and cuts of the reduces, on which
 /// preemptive runs do not depend.
-pub(super) const SCENARIOS: [(&str, Cut); 4] = [
-    ("preemptive", Cut::Even),
-    ("non-preemptive, even", Cut::Even),
-    ("non-preemptive, random", Cut::Random),
-    ("non-preemptive, ten", Cut::Ten),
+pub(super) const SCENARIOS: [(&str, AsrptCut); 4] = [
+    ("preemptive", AsrptCut::Even),
+    ("non-preemptive, even", AsrptCut::Even),
+    ("non-preemptive, random", AsrptCut::Random),
+    ("non-preemptive, ten", AsrptCut::Ten),
 ];
 
 /// Index of the scenario in which reduces can be interrupted.
@@ -35,21 +35,21 @@ pub(super) const PREEMPTIVE: usize = 0;
 
 /// Policy and its name in the figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Scheduler {
+pub(super) struct PaperScheduler {
     pub(super) title: &'static str,
     policy: &'static str,
 }
 
 /// Schedulers in the order of the legends. DSRPT is preemptive only.
-pub(super) const SCHEDULERS: [Scheduler; 5] = [
-    Scheduler { title: "ASRPT", policy: "asrpt" },
-    Scheduler { title: "FIFO", policy: "fifo" },
-    Scheduler { title: "Fair", policy: "fair" },
-    Scheduler { title: "LRPT", policy: "lrpt" },
-    Scheduler { title: "DSRPT", policy: "dsrpt" },
+pub(super) const SCHEDULERS: [PaperScheduler; 5] = [
+    PaperScheduler { title: "ASRPT", policy: "asrpt" },
+    PaperScheduler { title: "FIFO", policy: "fifo" },
+    PaperScheduler { title: "Fair", policy: "fair" },
+    PaperScheduler { title: "LRPT", policy: "lrpt" },
+    PaperScheduler { title: "DSRPT", policy: "dsrpt" },
 ];
 
-impl Scheduler {
+impl PaperScheduler {
     pub(super) fn runs_in(self, scenario: usize) -> bool {
         self.policy != "dsrpt" || scenario == PREEMPTIVE
     }
@@ -57,7 +57,7 @@ impl Scheduler {
 
 /// Numbers kept of one run.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptRun {
     /// Total flow until all jobs ended, divided by the bound.
     pub(super) ratio: f64,
     /// The same ratio within the first `STEP`, `2 * STEP`, ... slots.
@@ -67,10 +67,10 @@ pub(super) struct Kept {
 }
 
 /// All runs of one setting: by scenario, by scheduler, by seed.
-pub(super) type OfSetting = Vec<Vec<Vec<Kept>>>;
+pub(super) type OfSetting = Vec<Vec<Vec<KeptRun>>>;
 
 /// All runs.
-pub(super) struct Runs {
+pub(super) struct AsrptRuns {
     pub(super) seeds: u64,
     /// First seed.
     pub(super) seed: u64,
@@ -78,7 +78,7 @@ pub(super) struct Runs {
     settings: Vec<OfSetting>,
 }
 
-impl Runs {
+impl AsrptRuns {
     pub(super) fn new(context: &Context<'_>, seeds: u64) -> anyhow::Result<Self> {
         let cells: Vec<usize> = (0..SETTINGS.len()).collect();
         let runs = each_cell(&cells, &context.seeds(seeds), |&setting, &seed| {
@@ -92,23 +92,23 @@ impl Runs {
                 setting[scenario][scheduler].push(kept);
             }
         }
-        Ok(Runs { seeds, seed: context.first_seed, settings })
+        Ok(AsrptRuns { seeds, seed: context.first_seed, settings })
     }
 
     /// Builds runs of this many seeds from made-up numbers by scenario, scheduler and seed.
     #[cfg(test)]
-    pub(super) fn made_up(seeds: usize, kept: impl Fn(usize, usize, usize) -> Kept) -> Self {
+    pub(super) fn made_up(seeds: usize, kept: impl Fn(usize, usize, usize) -> KeptRun) -> Self {
         let by_scheduler = |scenario: usize, scheduler: usize| {
             let runs = SCHEDULERS[scheduler].runs_in(scenario);
             (0..if runs { seeds } else { 0 }).map(|seed| kept(scenario, scheduler, seed)).collect()
         };
         let by_scenario = |scenario| (0..SCHEDULERS.len()).map(|one| by_scheduler(scenario, one)).collect();
         let of_setting = || (0..SCENARIOS.len()).map(by_scenario).collect();
-        Runs { seeds: seeds as u64, seed: 1, settings: SETTINGS.iter().map(|_| of_setting()).collect() }
+        AsrptRuns { seeds: seeds as u64, seed: 1, settings: SETTINGS.iter().map(|_| of_setting()).collect() }
     }
 
     /// Returns the runs of a scheduler by seed; empty if it does not run in this scenario.
-    pub(super) fn of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[Kept] {
+    pub(super) fn of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[KeptRun] {
         &self.settings[setting][scenario][scheduler]
     }
 
@@ -116,13 +116,13 @@ impl Runs {
     pub(super) fn numbers(
         &self,
         [setting, scenario, scheduler]: [usize; 3],
-        number: impl Fn(&Kept) -> f64,
+        number: impl Fn(&KeptRun) -> f64,
     ) -> Vec<f64> {
         self.of(setting, scenario, scheduler).iter().map(number).collect()
     }
 
     /// Returns the mean of a number over seeds.
-    pub(super) fn mean(&self, runs: [usize; 3], number: impl Fn(&Kept) -> f64) -> Option<Interval> {
+    pub(super) fn mean(&self, runs: [usize; 3], number: impl Fn(&KeptRun) -> f64) -> Option<Interval> {
         Interval::of(&self.numbers(runs, number))
     }
 
@@ -134,10 +134,10 @@ impl Runs {
 
 /// Runs all scenarios and schedulers on the jobs of one seed. Returns indices in `SCENARIOS` and
 /// `SCHEDULERS`, and the run.
-fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, Kept)>> {
+fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, KeptRun)>> {
     let mut kept = Vec::new();
     for (place, (_, cut)) in SCENARIOS.into_iter().enumerate() {
-        let jobs: Vec<Job> = Arrivals::of(SETTINGS[setting], cut).jobs(seed).collect();
+        let jobs: Vec<Job> = AsrptArrivals::of(SETTINGS[setting], cut).jobs(seed).collect();
         anyhow::ensure!(!jobs.is_empty(), "no job arrived");
         // The bound does not depend on the cut.
         let bound = lower_bound::completions(MACHINES, &jobs)?;
@@ -176,7 +176,7 @@ pub(super) fn flow_within(jobs: &[Job], completions: &[f64], slots: f64) -> f64 
     jobs.iter().zip(completions).map(present).sum()
 }
 
-fn keep(jobs: &[Job], completions: &[f64], bound: &[f64]) -> Kept {
+fn keep(jobs: &[Job], completions: &[f64], bound: &[f64]) -> KeptRun {
     let over_bound = |slots: f64| {
         let bound = flow_within(jobs, bound, slots);
         // Before the first arrival no job waits under any schedule.
@@ -186,7 +186,7 @@ fn keep(jobs: &[Job], completions: &[f64], bound: &[f64]) -> Kept {
     for (job, completion) in jobs.iter().zip(completions) {
         flows[((completion - job.arrival) as usize).min(FLOW_MAX + 1)] += 1;
     }
-    Kept {
+    KeptRun {
         ratio: over_bound(f64::INFINITY),
         within: (1..=STEPS).map(|step| over_bound(step as f64 * f64::from(STEP))).collect(),
         flows,

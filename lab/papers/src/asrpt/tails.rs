@@ -1,7 +1,7 @@
 //! Distributions of flow times (figures 10 to 13), and the claims about their tails.
 
 use super::WORDS;
-use super::runs::{FLOW_MAX, Kept, Runs, SCENARIOS, SCHEDULERS};
+use super::runs::{AsrptRuns, FLOW_MAX, KeptRun, SCENARIOS, SCHEDULERS};
 use crate::prelude::*;
 use crate::workload::asrpt::SETTINGS;
 
@@ -12,7 +12,7 @@ const TAIL: usize = 20;
 const DRAWN: [(usize, &str); 2] = [(0, "preemptive"), (1, "non-preemptive")];
 
 /// Returns the fraction of the jobs of all seeds whose flow time is at most this.
-fn fraction(runs: &Runs, setting: usize, scenario: usize, scheduler: usize, flow: usize) -> f64 {
+fn fraction(runs: &AsrptRuns, setting: usize, scenario: usize, scheduler: usize, flow: usize) -> f64 {
     let sum = |most: usize| {
         let flows = runs.of(setting, scenario, scheduler).iter().map(|kept| &kept.flows);
         flows.map(|flows| flows[..=most].iter().sum::<u64>()).sum::<u64>() as f64
@@ -21,11 +21,11 @@ fn fraction(runs: &Runs, setting: usize, scenario: usize, scheduler: usize, flow
 }
 
 /// Sections with the distributions, one figure for each setting.
-pub(super) fn figures_10_to_13(runs: &Runs) -> Vec<Section> {
+pub(super) fn figures_10_to_13(runs: &AsrptRuns) -> Vec<Section> {
     (0..SETTINGS.len()).map(|setting| distributions_in(runs, setting)).collect()
 }
 
-fn distributions_in(runs: &Runs, setting: usize) -> Section {
+fn distributions_in(runs: &AsrptRuns, setting: usize) -> Section {
     let (number, title) = (10 + setting, SETTINGS[setting].title);
     let charts = DRAWN.iter().map(|&(scenario, name)| {
         let distribution = |scheduler: usize| {
@@ -48,9 +48,9 @@ pub(super) struct Tails {
     pub(super) soon: [Vec<f64>; 4],
 }
 
-fn tails_of(runs: &Runs, setting: usize, scenario: usize) -> Tails {
+fn tails_of(runs: &AsrptRuns, setting: usize, scenario: usize) -> Tails {
     let part = |flow: usize| {
-        let within = move |Kept { flows, .. }: &Kept| {
+        let within = move |KeptRun { flows, .. }: &KeptRun| {
             flows[..=flow].iter().sum::<u64>() as f64 / (flows.iter().sum::<u64>() as f64).max(1.0)
         };
         [0, 1, 2, 3].map(|scheduler| runs.numbers([setting, scenario, scheduler], within))
@@ -86,7 +86,7 @@ impl Tails {
 }
 
 /// Claims of section VII C.
-pub(super) fn section_7_c(runs: &Runs) -> Section {
+pub(super) fn section_7_c(runs: &AsrptRuns) -> Section {
     let cases = (0..SETTINGS.len()).flat_map(|setting| DRAWN.map(|(scenario, _)| (setting, scenario)));
     let cases: Vec<Tails> = cases.map(|(setting, scenario)| tails_of(runs, setting, scenario)).collect();
     WORDS.section("section-7-c", holes![tail = TAIL], vec![Block::Claims(of_tails(&cases))])

@@ -13,7 +13,7 @@ use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::sim::cluster::{Observer, TaskRun};
 use gristmill_scheduler::units::Time;
 
-struct Application {
+struct EstimatedApplication {
     job: usize,
     figure: u32,
     name: &'static str,
@@ -23,8 +23,8 @@ struct Application {
     claims: &'static [RunClaim<Isolated>],
 }
 
-const APPLICATIONS: [Application; 3] = [
-    Application {
+const APPLICATIONS: [EstimatedApplication; 3] = [
+    EstimatedApplication {
         job: 1,
         figure: 1,
         name: "WordCount",
@@ -35,7 +35,7 @@ const APPLICATIONS: [Application; 3] = [
             ("word-count-first", &[|run| 100.0 * run.early()], |run| 0.0 < run.early()),
         ],
     },
-    Application {
+    EstimatedApplication {
         job: 2,
         figure: 2,
         name: "Join",
@@ -45,7 +45,7 @@ const APPLICATIONS: [Application; 3] = [
             0.25 < first_half(run) && second_half(run) < first_half(run)
         })],
     },
-    Application {
+    EstimatedApplication {
         job: 0,
         figure: 3,
         name: "Simulator",
@@ -72,13 +72,13 @@ pub(super) fn sections(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<V
 
 /// Runs of an application alone, for each kind of lengths with each seed.
 struct Runs<'a> {
-    application: &'a Application,
+    application: &'a EstimatedApplication,
     kinds: &'a [Joins],
     all: Vec<Vec<Isolated>>,
 }
 
 impl<'a> Runs<'a> {
-    fn new(application: &'a Application, seeds: &[u64]) -> anyhow::Result<Self> {
+    fn new(application: &'a EstimatedApplication, seeds: &[u64]) -> anyhow::Result<Self> {
         let kinds: &[Joins] = if application.name == "Join" { &Joins::ALL } else { &[Joins::SlowFirstHalf] };
         let all = each_cell(kinds, seeds, |&joins, &seed| isolated(application.job, joins, seed))?;
         Ok(Self { application, kinds, all })
@@ -90,7 +90,7 @@ impl<'a> Runs<'a> {
     }
 
     fn charts(&self) -> [Block; 2] {
-        let Application { figure, name, .. } = *self.application;
+        let EstimatedApplication { figure, name, .. } = *self.application;
         let points = self.all[0][0].maps.iter().map(|map| (map.end, map.end - map.start)).collect();
         let errors = self.all.iter().enumerate().map(|(kind, runs)| {
             let errors = runs[0].errors.iter().map(|&(at, error)| (at, 100.0 * error));
@@ -105,7 +105,7 @@ impl<'a> Runs<'a> {
 
     /// Compares the time the application takes with the printed time.
     fn times(&self) -> Vec<Compared> {
-        let Application { name, printed, .. } = *self.application;
+        let EstimatedApplication { name, printed, .. } = *self.application;
         let one = |(kind, runs): (usize, &Vec<Isolated>)| {
             let Interval { mean, half_width, .. } = mean_by(runs, |run| run.end);
             let which = match self.kinds {
@@ -120,8 +120,12 @@ impl<'a> Runs<'a> {
     }
 }
 
-fn figure(context: &Context<'_>, application: &Application, seeds: &[u64]) -> anyhow::Result<Section> {
-    let Application { figure, name, lengths, .. } = *application;
+fn figure(
+    context: &Context<'_>,
+    application: &EstimatedApplication,
+    seeds: &[u64],
+) -> anyhow::Result<Section> {
+    let EstimatedApplication { figure, name, lengths, .. } = *application;
     (context.progress)(&format!("deadlines: {name} by itself"));
     let runs = Runs::new(application, seeds)?;
     let judged = [Block::Comparison(runs.times()), Block::Claims(claims(name, &runs.all[0]))];

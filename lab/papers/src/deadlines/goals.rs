@@ -4,7 +4,7 @@
 //! Not here: the dependence on the lengths of tasks (`sensitivity`).
 
 use super::trial::WIDTH;
-use super::{Scheduler, Trial, Trials, WORDS};
+use super::{DeadlineTrial, Scheduler, Trials, WORDS};
 use crate::prelude::*;
 use crate::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 
@@ -44,7 +44,7 @@ fn text(trials: &Trials, scheduler: Scheduler) -> String {
     WORDS.note("goals", holes![arrivals, ends, first, last, width = WIDTH, weights])
 }
 
-fn slots_over_time(figure: &str, scheduler: Scheduler, trial: &Trial) -> Block {
+fn slots_over_time(figure: &str, scheduler: Scheduler, trial: &DeadlineTrial) -> Block {
     let series = (0..4).map(|job| {
         let point = |(interval, held): (usize, &[f64; 4])| (interval as f64 * WIDTH, held[job]);
         let end = (trial.held.len() as f64 * WIDTH, 0.0);
@@ -60,16 +60,16 @@ fn job_name(job: usize) -> String {
 }
 
 /// Returns the fraction of the runs in which the job met its goal.
-fn met(runs: &[Trial], job: usize) -> f64 {
+fn met(runs: &[DeadlineTrial], job: usize) -> f64 {
     let met = runs.iter().filter(|trial| meets(trial, job)).count();
     met as f64 / runs.len().max(1) as f64
 }
 
-pub(super) fn meets(trial: &Trial, job: usize) -> bool {
+pub(super) fn meets(trial: &DeadlineTrial, job: usize) -> bool {
     trial.responses[job] <= DEADLINES[job]
 }
 
-fn table(figure: &str, scheduler: Scheduler, runs: &[Trial]) -> Block {
+fn table(figure: &str, scheduler: Scheduler, runs: &[DeadlineTrial]) -> Block {
     let row = |job: usize| {
         let response = mean_by(runs, |trial| trial.responses[job]);
         let parts = [response.mean / DEADLINES[job], met(runs, job)].map(Cell::number);
@@ -85,7 +85,7 @@ pub(super) type RunClaim<R> = (&'static str, &'static [fn(&R) -> f64], fn(&R) ->
 
 const ALL: f64 = SLOTS as f64;
 
-const MIN: &[RunClaim<Trial>] = &[
+const MIN: &[RunClaim<DeadlineTrial>] = &[
     ("min-burst", &[burst], |trial| 0.95 * ALL <= burst(trial)),
     ("min-early", &[early], |trial| (10.0..=30.0).contains(&early(trial))),
     ("min-second-burst", &[second_burst], |trial| 0.9 * ALL <= second_burst(trial)),
@@ -95,7 +95,7 @@ const MIN: &[RunClaim<Trial>] = &[
     ("min-j1", &[|trial| trial.responses[0]], |trial| !meets(trial, 0)),
 ];
 
-const MAX: &[RunClaim<Trial>] = &[
+const MAX: &[RunClaim<DeadlineTrial>] = &[
     ("max-alone", &[alone], |trial| 0.999 * ALL <= alone(trial)),
     ("max-together", &[together], |trial| 0.999 * ALL <= together(trial)),
     ("max-joins", &[first_join, second_join], joins_get_most),
@@ -104,68 +104,68 @@ const MAX: &[RunClaim<Trial>] = &[
     ("max-all", &[], |trial| (0..4).all(|job| meets(trial, job))),
 ];
 
-const FAIR: &[RunClaim<Trial>] =
+const FAIR: &[RunClaim<DeadlineTrial>] =
     &[("fair", &[|trial| trial.responses[2], |trial| trial.responses[3]], |trial| {
         !meets(trial, 2) && !meets(trial, 3)
     })];
 
 /// Returns the slots of J1 in its first interval.
-fn burst(trial: &Trial) -> f64 {
+fn burst(trial: &DeadlineTrial) -> f64 {
     trial.peak(0, 0.0, WIDTH)
 }
 
 /// Returns the slots of J1 after the burst, until J2 arrives.
-fn early(trial: &Trial) -> f64 {
+fn early(trial: &DeadlineTrial) -> f64 {
     trial.mean_held(0, 200.0, 1000.0)
 }
 
-fn second_burst(trial: &Trial) -> f64 {
+fn second_burst(trial: &DeadlineTrial) -> f64 {
     trial.peak(1, 1000.0, 1200.0)
 }
 
 /// Returns the slots of J1 near its goal.
-fn late(trial: &Trial) -> f64 {
+fn late(trial: &DeadlineTrial) -> f64 {
     trial.peak(0, 5000.0, f64::INFINITY)
 }
 
-fn alone(trial: &Trial) -> f64 {
+fn alone(trial: &DeadlineTrial) -> f64 {
     trial.mean_held(0, 0.0, 1000.0)
 }
 
-fn together(trial: &Trial) -> f64 {
+fn together(trial: &DeadlineTrial) -> f64 {
     trial.mean_held(0, 1000.0, 2000.0) + trial.mean_held(1, 1000.0, 2000.0)
 }
 
 /// Returns the mean share of all slots that a Join holds while it runs, in percent.
-fn join_part(trial: &Trial, job: usize) -> f64 {
+fn join_part(trial: &DeadlineTrial, job: usize) -> f64 {
     let from = ARRIVALS[job];
     100.0 * (trial.mean_held(job, from, from + trial.responses[job]) / ALL)
 }
 
-fn first_join(trial: &Trial) -> f64 {
+fn first_join(trial: &DeadlineTrial) -> f64 {
     join_part(trial, 2)
 }
 
-fn second_join(trial: &Trial) -> f64 {
+fn second_join(trial: &DeadlineTrial) -> f64 {
     join_part(trial, 3)
 }
 
-fn joins_get_most(trial: &Trial) -> bool {
+fn joins_get_most(trial: &DeadlineTrial) -> bool {
     50.0 < first_join(trial) && 50.0 < second_join(trial)
 }
 
 /// Returns the response of J2 divided by its goal.
-fn of_goal(trial: &Trial) -> f64 {
+fn of_goal(trial: &DeadlineTrial) -> f64 {
     trial.responses[1] / DEADLINES[1]
 }
 
-fn close_to_goal(trial: &Trial) -> bool {
+fn close_to_goal(trial: &DeadlineTrial) -> bool {
     (of_goal(trial) - 1.0).abs() <= 0.1
 }
 
 /// Returns the claims about a scheduler, from its runs and those of the max-scheduler.
-pub(super) fn claims(scheduler: Scheduler, runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
-    let all = |claims: &[RunClaim<Trial>]| claims.iter().map(|claim| judged(claim, runs)).collect();
+pub(super) fn claims(scheduler: Scheduler, runs: &[DeadlineTrial], max: &[DeadlineTrial]) -> Vec<Claim> {
+    let all = |claims: &[RunClaim<DeadlineTrial>]| claims.iter().map(|claim| judged(claim, runs)).collect();
     match scheduler {
         Scheduler::Min => all(MIN),
         Scheduler::Max => all(MAX),
@@ -192,14 +192,17 @@ fn in_seeds(key: &str, holds: &[bool], numbers: impl IntoIterator<Item = Filled>
 /// Relative difference below which two mean responses count as alike.
 const ALIKE: f64 = 0.15;
 
-fn weighted_claims(runs: &[Trial], max: &[Trial]) -> Vec<Claim> {
+fn weighted_claims(runs: &[DeadlineTrial], max: &[DeadlineTrial]) -> Vec<Claim> {
     let gap = |job: usize| {
-        let responses = |runs: &[Trial]| runs.iter().map(|trial| trial.responses[job]).collect::<Vec<f64>>();
+        let responses =
+            |runs: &[DeadlineTrial]| runs.iter().map(|trial| trial.responses[job]).collect::<Vec<f64>>();
         log_ratio(&responses(runs), &responses(max))
     };
     let gaps = [0, 1, 2, 3].map(gap);
     let words: Vec<String> = (1..).zip(&gaps).map(|(job, gap)| format!("J{job} {}", percent(gap))).collect();
-    let same = |(weighted, max): (&Trial, &Trial)| (0..4).all(|job| meets(weighted, job) == meets(max, job));
+    let same = |(weighted, max): (&DeadlineTrial, &DeadlineTrial)| {
+        (0..4).all(|job| meets(weighted, job) == meets(max, job))
+    };
     let same: Vec<bool> = runs.iter().zip(max).map(same).collect();
     let mimics = every(gaps.iter().map(|gap| Seen::alike(gap, ALIKE)));
     vec![

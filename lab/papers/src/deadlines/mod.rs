@@ -13,9 +13,9 @@ mod trial;
 
 use crate::prelude::*;
 use crate::workload::deadlines::Joins;
-use trial::{Scheduler, Trial, simulate};
+use trial::{DeadlineTrial, Scheduler, simulate};
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs all experiments.
 ///
@@ -38,11 +38,11 @@ fn page(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<Paper> {
 struct Trials {
     seeds: Vec<u64>,
     /// Runs by seed, in the order of [`Joins::ALL`] and [`Scheduler::ALL`].
-    all: Vec<Vec<Trial>>,
+    all: Vec<Vec<DeadlineTrial>>,
 }
 
 impl Trials {
-    fn of(&self, joins: Joins, scheduler: Scheduler) -> &[Trial] {
+    fn of(&self, joins: Joins, scheduler: Scheduler) -> &[DeadlineTrial] {
         &self.all[joins as usize * Scheduler::ALL.len() + scheduler as usize]
     }
 }

@@ -3,7 +3,7 @@
 //! Not here: the figures of the paper (`goals`).
 
 use super::goals::meets;
-use super::{Scheduler, Trial, Trials, WORDS};
+use super::{DeadlineTrial, Scheduler, Trials, WORDS};
 use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, Joins};
 
@@ -13,7 +13,7 @@ pub(super) fn whole(trials: &Trials) -> Section {
 }
 
 /// Returns J3's response divided by its goal.
-fn late(runs: &[Trial]) -> Interval {
+fn late(runs: &[DeadlineTrial]) -> Interval {
     mean_by(runs, |trial| trial.responses[2] / DEADLINES[2])
 }
 
@@ -27,12 +27,12 @@ fn chart(trials: &Trials) -> Block {
 }
 
 /// Returns the claims about the max-scheduler's runs on each kind of Joins.
-pub(super) fn of_kinds(max: [&[Trial]; 3]) -> Vec<Claim> {
-    let all_met = |runs: &[Trial]| {
+pub(super) fn of_kinds(max: [&[DeadlineTrial]; 3]) -> Vec<Claim> {
+    let all_met = |runs: &[DeadlineTrial]| {
         let met = runs.iter().filter(|trial| (0..4).all(|job| meets(trial, job))).count();
         met as f64 / runs.len().max(1) as f64
     };
-    let by_kind = |value: &dyn Fn(&[Trial]) -> f64| {
+    let by_kind = |value: &dyn Fn(&[DeadlineTrial]) -> f64| {
         let kinds = Joins::ALL.iter().zip(max);
         let words = kinds.map(|(joins, runs)| format!("{:.2} with {}", value(runs), joins.name()));
         words.collect::<Vec<_>>().join(", ")

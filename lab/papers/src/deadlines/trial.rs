@@ -45,14 +45,14 @@ impl Scheduler {
 pub(super) const WIDTH: f64 = 10.0;
 
 /// Result of one run.
-pub(super) struct Trial {
+pub(super) struct DeadlineTrial {
     /// Seconds from arrival to end, by job.
     pub(super) responses: [f64; 4],
     /// Mean map slots held in each interval of [`WIDTH`], by job.
     pub(super) held: Vec<[f64; 4]>,
 }
 
-impl Trial {
+impl DeadlineTrial {
     /// Returns the mean map slots that the job held between two times.
     pub(super) fn mean_held(&self, job: usize, from: f64, to: f64) -> f64 {
         let (from, to) = ((from / WIDTH) as usize, ((to / WIDTH).ceil() as usize).min(self.held.len()));
@@ -86,13 +86,13 @@ pub(super) fn run(
 }
 
 /// Runs the four jobs.
-pub(super) fn simulate(joins: Joins, scheduler: Scheduler, seed: u64) -> anyhow::Result<Trial> {
+pub(super) fn simulate(joins: Joins, scheduler: Scheduler, seed: u64) -> anyhow::Result<DeadlineTrial> {
     let weights = if scheduler == Scheduler::Weighted { WEIGHTS } else { [1.0; 4] };
     let mut responses = [0.0; 4];
     let mut held = Held::default();
     let mut sink = |record: &JobRecord| responses[record.seq as usize] = record.flow();
     run(scheduler.policy(), scenario(joins, weights, seed), &mut held, &mut sink)?;
-    Ok(Trial { responses, held: held.means() })
+    Ok(DeadlineTrial { responses, held: held.means() })
 }
 
 /// Adds up map slots over time.

@@ -10,7 +10,7 @@ mod seen;
 #[cfg(test)]
 pub(crate) use claimed::Claimed;
 pub(crate) use claimed::Rivals;
-pub(crate) use number::{Beside, Known, Model};
+pub(crate) use number::{Known, KnownNumber, Model};
 #[cfg(test)]
 pub(crate) use seen::RUNS_MIN;
 pub(crate) use seen::{

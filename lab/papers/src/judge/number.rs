@@ -80,7 +80,7 @@ pub(crate) struct Model {
 }
 
 /// One of our numbers and the known number it is compared with.
-pub(crate) struct Beside<'a> {
+pub(crate) struct KnownNumber<'a> {
     what: String,
     ours: Interval,
     known: Known,
@@ -88,7 +88,7 @@ pub(crate) struct Beside<'a> {
     note: String,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> KnownNumber<'a> {
     /// Compares one of our means with a known number.
     pub(crate) fn mean(what: impl Into<String>, ours: Interval, known: Known) -> Self {
         Self { what: what.into(), ours, known, model: None, note: String::new() }
@@ -180,32 +180,32 @@ mod tests {
         Interval { mean, half_width: Some(0.1), samples: 30 }
     }
 
-    fn verdict(beside: Beside<'_>) -> Verdict {
+    fn verdict(beside: KnownNumber<'_>) -> Verdict {
         beside.judged().verdict
     }
 
     #[test]
     fn printed_number_is_right_to_its_last_digit_and_no_further() {
-        let at = |ours| verdict(Beside::exact("", ours, Known::text("3.20").printed()));
+        let at = |ours| verdict(KnownNumber::exact("", ours, Known::text("3.20").printed()));
         assert_eq!(at(3.2049), Verdict::Holds);
         assert_eq!(at(3.2051), Verdict::Fails);
-        assert_eq!(verdict(Beside::exact("", 3.24, Known::text("3.2"))), Verdict::Holds);
-        assert_eq!(verdict(Beside::exact("", 3.26, Known::text("3.2"))), Verdict::Fails);
-        assert_eq!(verdict(Beside::mean("", sampled(3.30), Known::text("3.20"))), Verdict::Holds);
-        assert_eq!(verdict(Beside::mean("", sampled(3.31), Known::text("3.20"))), Verdict::Fails);
+        assert_eq!(verdict(KnownNumber::exact("", 3.24, Known::text("3.2"))), Verdict::Holds);
+        assert_eq!(verdict(KnownNumber::exact("", 3.26, Known::text("3.2"))), Verdict::Fails);
+        assert_eq!(verdict(KnownNumber::mean("", sampled(3.30), Known::text("3.20"))), Verdict::Holds);
+        assert_eq!(verdict(KnownNumber::mean("", sampled(3.31), Known::text("3.20"))), Verdict::Fails);
     }
 
     #[test]
     fn exact_number_agrees_only_if_it_is_the_same() {
-        assert_eq!(verdict(Beside::exact("", 0.1 + 0.2, Known::exact(0.3))), Verdict::Holds);
-        assert_eq!(verdict(Beside::exact("", 0.300_001, Known::exact(0.3))), Verdict::Fails);
-        assert_eq!(verdict(Beside::exact("", f64::NAN, Known::exact(0.3))), Verdict::Fails);
+        assert_eq!(verdict(KnownNumber::exact("", 0.1 + 0.2, Known::exact(0.3))), Verdict::Holds);
+        assert_eq!(verdict(KnownNumber::exact("", 0.300_001, Known::exact(0.3))), Verdict::Fails);
+        assert_eq!(verdict(KnownNumber::exact("", f64::NAN, Known::exact(0.3))), Verdict::Fails);
     }
 
     #[test]
     fn stated_error_of_a_model_makes_partly_on_its_side_only_and_fails_beyond() {
         let model = Model { gap: [0.0, 0.5], why: "tasks are cut otherwise".to_owned() };
-        let at = |mean| Beside::mean("", sampled(mean), Known::exact(1.0)).model(Some(&model)).judged();
+        let at = |mean| KnownNumber::mean("", sampled(mean), Known::exact(1.0)).model(Some(&model)).judged();
         assert_eq!(at(1.05).verdict, Verdict::Holds);
         assert_eq!(at(1.55).verdict, Verdict::Partly);
         assert!(at(1.55).note.contains("tasks are cut otherwise"), "{}", at(1.55).note);
@@ -216,7 +216,8 @@ mod tests {
     #[test]
     fn number_of_a_single_set_may_be_as_far_off_as_single_sets_are() {
         // With 30 samples of half width 0.1, a further sample is within 0.1 · sqrt(31) = 0.557.
-        let at = |mean, samples| verdict(Beside::mean("", sampled(mean), Known::drawn_alike(10.0, samples)));
+        let at =
+            |mean, samples| verdict(KnownNumber::mean("", sampled(mean), Known::drawn_alike(10.0, samples)));
         assert_eq!(at(10.55, 1), Verdict::Holds);
         assert_eq!(at(10.57, 1), Verdict::Fails);
         assert_eq!(at(10.2, 10), Verdict::Holds);
@@ -225,7 +226,8 @@ mod tests {
 
     #[test]
     fn interval_too_wide_to_see_a_large_difference_leaves_a_number_open() {
-        let of = |samples: &[f64], known| Beside::mean("", Interval::of(samples).unwrap(), known).judged();
+        let of =
+            |samples: &[f64], known| KnownNumber::mean("", Interval::of(samples).unwrap(), known).judged();
         // Two samples reach 12.7 standard errors: any number near their mean would agree.
         let two = of(&[1.0, 3.0], Known::exact(1.0));
         assert_eq!(two.verdict, Verdict::Open);
@@ -238,6 +240,6 @@ mod tests {
     #[test]
     fn single_sample_leaves_it_open() {
         let one = Interval { mean: 1.0, half_width: None, samples: 1 };
-        assert_eq!(verdict(Beside::mean("", one, Known::exact(1.0))), Verdict::Open);
+        assert_eq!(verdict(KnownNumber::mean("", one, Known::exact(1.0))), Verdict::Open);
     }
 }

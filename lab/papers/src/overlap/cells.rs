@@ -22,13 +22,13 @@ pub(super) const BUCKET_WIDTH: f64 = 0.25;
 
 /// Sum of slowdowns, and number of jobs.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Share {
+pub(super) struct SlowdownShare {
     pub(super) slowdowns: f64,
     pub(super) jobs: f64,
 }
 
-impl Share {
-    pub(super) fn add(&mut self, other: Share) {
+impl SlowdownShare {
+    pub(super) fn add(&mut self, other: SlowdownShare) {
         self.slowdowns += other.slowdowns;
         self.jobs += other.jobs;
     }
@@ -41,8 +41,8 @@ impl Share {
 /// One run.
 pub(super) struct CellRun {
     pub(super) mean: f64,
-    pub(super) buckets: Vec<Share>,
-    pub(super) classes: [Share; CLASSES.len() + 1],
+    pub(super) buckets: Vec<SlowdownShare>,
+    pub(super) classes: [SlowdownShare; CLASSES.len() + 1],
 }
 
 /// All runs of a policy at a load.
@@ -88,12 +88,12 @@ fn one_run(call: Option<&str>, load: f64, seed: u64, jobs: usize) -> anyhow::Res
         run.mean = lower_bound(generated.map(|job| work(&job))) / jobs as f64;
         return Ok(run);
     };
-    run.buckets = vec![Share::default(); BUCKETS];
+    run.buckets = vec![SlowdownShare::default(); BUCKETS];
     let mut flow = 0.0;
     simulate(call, generated, |record| {
         flow += record.flow();
         let size = record.work[Station::Map].max(record.work[Station::Shuffle]);
-        let share = Share { slowdowns: record.flow() / size, jobs: 1.0 };
+        let share = SlowdownShare { slowdowns: record.flow() / size, jobs: 1.0 };
         run.classes[CLASSES.partition_point(|&end| end <= size)].add(share);
         if let Some(bucket) = run.buckets.get_mut((size / BUCKET_WIDTH) as usize) {
             bucket.add(share);
@@ -135,7 +135,7 @@ fn beside_printed((load, name, printed): &(f64, &str, &str), cells: &[PolicyAtLo
     let ours = Interval::of(&find(cells, *load, name)?.means())?;
     let printed = Known::text(printed).printed();
     let what = format!("load {load}, {name}, mean response as printed");
-    Some(Beside::mean(what, ours, printed).note(WORDS.note("as-printed", holes![])).judged())
+    Some(KnownNumber::mean(what, ours, printed).note(WORDS.note("as-printed", holes![])).judged())
 }
 
 /// Smallest ratio that counts as "much better". "A little better" is a ratio of at most a tenth above 1.

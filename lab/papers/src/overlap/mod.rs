@@ -14,14 +14,14 @@ mod tight;
 mod trace;
 mod unstable;
 
-pub(crate) use progress::{Progress, overlapping, traditional};
+pub(crate) use progress::{ModelProgress, overlapping, traditional};
 
 use crate::prelude::*;
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid::{self, FluidSummary};
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Largest relative excess that is rounding.
 const ROUNDING: f64 = 1e-9;

@@ -8,7 +8,7 @@ use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
 
 /// Piecewise linear progress: all rates are constant between two times.
-pub(crate) struct Progress {
+pub(crate) struct ModelProgress {
     times: Vec<f64>,
     /// Work done at map and shuffle, by time and job.
     done: Vec<Vec<[f64; 2]>>,
@@ -53,12 +53,12 @@ fn figure_4() -> anyhow::Result<Section> {
 }
 
 /// Runs the overlapping tandem queue under this policy.
-pub(crate) fn overlapping(policy: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
+pub(crate) fn overlapping(policy: &str, sizes: &[[f64; 2]]) -> anyhow::Result<ModelProgress> {
     follow(policy, &batch(sizes))
 }
 
 /// Runs maps first in, first out, alone, then the shuffle alone, of jobs that arrive when their maps end.
-pub(crate) fn traditional(shuffle: &str, sizes: &[[f64; 2]]) -> anyhow::Result<Progress> {
+pub(crate) fn traditional(shuffle: &str, sizes: &[[f64; 2]]) -> anyhow::Result<ModelProgress> {
     let maps: Vec<[f64; 3]> = sizes.iter().map(|&[map, _]| [0.0, map, 0.0]).collect();
     let maps = follow("fcfs", &maps)?;
     let shuffles: Vec<[f64; 3]> =
@@ -70,10 +70,10 @@ pub(crate) fn traditional(shuffle: &str, sizes: &[[f64; 2]]) -> anyhow::Result<P
     let jobs = 0..sizes.len();
     let at = |time: f64| jobs.clone().map(|job| [maps.at(time, job)[0], shuffles.at(time, job)[1]]).collect();
     let done = times.iter().map(|&time| at(time)).collect();
-    Ok(Progress { times, done, completions: shuffles.completions })
+    Ok(ModelProgress { times, done, completions: shuffles.completions })
 }
 
-fn follow(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<Progress> {
+fn follow(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<ModelProgress> {
     let mut policy = policy::by_name(policy)?;
     let mut completions = vec![0.0; sizes.len()];
     let mut times = vec![0.0];
@@ -97,10 +97,10 @@ fn follow(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<Progress> {
             done.push(now);
         },
     )?;
-    Ok(Progress { times, done, completions })
+    Ok(ModelProgress { times, done, completions })
 }
 
-impl Progress {
+impl ModelProgress {
     /// Returns the work done of a job at a time, interpolated linearly between the known times.
     pub(crate) fn at(&self, time: f64, job: usize) -> [f64; 2] {
         let after = self.times.partition_point(|&known| known < time);
@@ -133,7 +133,7 @@ fn ready([map, shuffle]: [f64; 2], done: [f64; 2]) -> f64 {
     done[0] / map * shuffle
 }
 
-fn charts(figure: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Vec<Block> {
+fn charts(figure: &str, of: &str, sizes: &[[f64; 2]], progress: &ModelProgress) -> Vec<Block> {
     let chart = |part: &str, caption: &str, series: Vec<Series>| {
         WORDS.chart("progress", holes![figure, part, of, caption], series)
     };
@@ -157,11 +157,11 @@ fn charts(figure: &str, of: &str, sizes: &[[f64; 2]], progress: &Progress) -> Ve
 }
 
 fn exact(what: String, known: Known, ours: f64) -> Compared {
-    Beside::exact(what, ours, known).judged()
+    KnownNumber::exact(what, ours, known).judged()
 }
 
 /// Compares the numbers that the text gives for figure 2.
-fn kinks(sizes: &[[f64; 2]], progress: &Progress) -> Vec<Compared> {
+fn kinks(sizes: &[[f64; 2]], progress: &ModelProgress) -> Vec<Compared> {
     let shuffled = |time: f64| (0..sizes.len()).map(|job| progress.at(time, job)[1]).sum::<f64>();
     let rate = |from: f64, to: f64| (shuffled(to) - shuffled(from)) / (to - from);
     let second = progress.at(2.5, 1);
@@ -180,7 +180,7 @@ fn kinks(sizes: &[[f64; 2]], progress: &Progress) -> Vec<Compared> {
     kinks.into_iter().chain(ends("figure 2", progress, &[2.0, 4.0, 6.0], sizes)).collect()
 }
 
-fn ends(figure: &str, progress: &Progress, known: &[f64], sizes: &[[f64; 2]]) -> Vec<Compared> {
+fn ends(figure: &str, progress: &ModelProgress, known: &[f64], sizes: &[[f64; 2]]) -> Vec<Compared> {
     let compared = progress.completions.iter().zip(known).zip(sizes).enumerate();
     let end = |(job, ((&ours, &known), [map, shuffle])): (usize, ((&f64, &f64), &[f64; 2]))| {
         exact(format!("{figure}, end of J{} ({map}, {shuffle})", job + 1), Known::exact(known), ours)

@@ -21,7 +21,7 @@ const ALL: [&str; 9] = [
 ];
 
 /// Jobs of an instance as a batch and as a stream.
-struct Instance {
+struct RandomInstance {
     sizes: Vec<[f64; 2]>,
     batch: Vec<[f64; 3]>,
     online: Vec<[f64; 3]>,
@@ -49,7 +49,7 @@ fn draw_sizes(random: &mut ChaCha8Rng, jobs: usize) -> Vec<[f64; 2]> {
     (0..jobs).map(|_| [quarter(), quarter()]).collect()
 }
 
-impl Instance {
+impl RandomInstance {
     fn draw(seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let jobs = random.random_range(2..=6_usize);
@@ -104,8 +104,8 @@ fn scaled(sizes: &[[f64; 3]], speed: f64) -> Vec<[f64; 3]> {
 }
 
 fn result(seed: u64) -> anyhow::Result<InstanceResult> {
-    let instance = Instance::draw(seed);
-    let Instance { batch, online, .. } = &instance;
+    let instance = RandomInstance::draw(seed);
+    let RandomInstance { batch, online, .. } = &instance;
     let [ratio_4, ratio_6] = instance.bounds();
     let [in_order, _] = best_in_order(&instance.sizes).unwrap_or([f64::INFINITY; 2]);
     let [of_policies, best_online] = instance.best()?;

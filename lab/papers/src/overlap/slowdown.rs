@@ -1,6 +1,6 @@
 //! Figure 9: slowdown by size of the job.
 
-use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, LOADS, PolicyAtLoad, RUNS, Share, find};
+use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, LOADS, PolicyAtLoad, RUNS, SlowdownShare, find};
 use super::{POLICIES, WORDS};
 use crate::prelude::*;
 
@@ -19,7 +19,7 @@ fn in_percent(load: f64) -> String {
 fn slowdown_chart(cells: &[PolicyAtLoad], load: f64, jobs_min: f64) -> Block {
     let series = POLICIES.iter().filter_map(|&(_, name)| find(cells, load, name)).map(|cell| {
         let mut points = Vec::new();
-        let mut open = Share::default();
+        let mut open = SlowdownShare::default();
         let mut from = 0;
         for bucket in 0..BUCKETS {
             for run in &cell.runs {
@@ -28,7 +28,7 @@ fn slowdown_chart(cells: &[PolicyAtLoad], load: f64, jobs_min: f64) -> Block {
             if jobs_min <= open.jobs || bucket + 1 == BUCKETS {
                 let middle = BUCKET_WIDTH * (from + bucket + 1) as f64 / 2.0;
                 points.extend(open.mean().map(|mean| (middle, mean)));
-                open = Share::default();
+                open = SlowdownShare::default();
                 from = bucket + 1;
             }
         }
@@ -46,15 +46,15 @@ fn class_name(class: usize) -> String {
 }
 
 /// Means of one class of size, one for each run that has jobs of it.
-type Means = Vec<Option<f64>>;
+type MeanSlowdowns = Vec<Option<f64>>;
 
 /// Returns the means of the runs that have both.
-fn both(one: &Means, other: &Means) -> [Vec<f64>; 2] {
+fn both(one: &MeanSlowdowns, other: &MeanSlowdowns) -> [Vec<f64>; 2] {
     one.iter().zip(other).filter_map(|(one, other)| Some(((*one)?, (*other)?))).unzip().into()
 }
 
 /// Slowdowns of one policy by class of size, smallest class first.
-struct ByClass(Vec<Means>);
+struct ByClass(Vec<MeanSlowdowns>);
 
 impl ByClass {
     fn of(name: &str, cells: &[PolicyAtLoad], load: f64) -> Self {
@@ -63,7 +63,8 @@ impl ByClass {
     }
 
     fn means(&self) -> Vec<f64> {
-        let mean = |means: &Means| mean_of(&means.iter().copied().flatten().collect::<Vec<f64>>()).mean;
+        let mean =
+            |means: &MeanSlowdowns| mean_of(&means.iter().copied().flatten().collect::<Vec<f64>>()).mean;
         self.0.iter().map(mean).collect()
     }
 
@@ -90,7 +91,7 @@ impl ByClass {
     /// Returns the difference of each class to the smallest one, run by run.
     fn off_smallest(&self) -> Vec<Interval> {
         let Some((smallest, others)) = self.0.split_first() else { return Vec::new() };
-        let off = |class: &Means| {
+        let off = |class: &MeanSlowdowns| {
             let [ours, smallest] = both(class, smallest);
             log_ratio(&ours, &smallest)
         };
@@ -141,7 +142,7 @@ mod tests {
     fn classes_are_compared_within_a_run_also_where_a_run_lacks_one() {
         // The larger class is 10 % above the smaller one in each run that has it. Runs differ tenfold.
         let run = |scale: f64, has_large: bool| {
-            let share = |slowdowns: f64, jobs: f64| Share { slowdowns, jobs };
+            let share = |slowdowns: f64, jobs: f64| SlowdownShare { slowdowns, jobs };
             let mut classes = [share(scale, 1.0); CLASSES.len() + 1];
             classes[CLASSES.len()] = if has_large { share(1.1 * scale, 1.0) } else { share(0.0, 0.0) };
             CellRun { mean: scale, buckets: Vec::new(), classes }

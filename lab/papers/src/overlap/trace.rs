@@ -26,9 +26,9 @@ fn arrivals(trace: &DiurnalTrace) -> Section {
 }
 
 /// Sorted map sizes, shuffle sizes and ratios of a stand-in.
-struct Sorted([Vec<f64>; 3]);
+struct SortedAmounts([Vec<f64>; 3]);
 
-impl Sorted {
+impl SortedAmounts {
     fn new(trace: &DiurnalTrace) -> anyhow::Result<Self> {
         let jobs = trace.jobs(0.5, Balance::Original)?;
         let values: [fn(&Job) -> f64; 3] = [
@@ -41,8 +41,8 @@ impl Sorted {
 }
 
 fn sizes(traces: &[DiurnalTrace]) -> anyhow::Result<Section> {
-    let all = traces.iter().map(Sorted::new).collect::<anyhow::Result<Vec<_>>>()?;
-    let [Sorted(first), ..] = &all[..] else { anyhow::bail!("there is no trace") };
+    let all = traces.iter().map(SortedAmounts::new).collect::<anyhow::Result<Vec<_>>>()?;
+    let [SortedAmounts(first), ..] = &all[..] else { anyhow::bail!("there is no trace") };
     let charts = ["figure-6-map", "figure-6-shuffle", "figure-6-ratio"].into_iter().zip(first);
     let charts =
         charts.map(|(key, sorted)| WORDS.chart(key, holes![], vec![distribution("stand-in", sorted)]));
@@ -57,16 +57,16 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 /// Compares the numbers that the paper prints of its single trace with the stand-ins.
-fn printed_numbers(all: &[Sorted]) -> Vec<Compared> {
+fn printed_numbers(all: &[SortedAmounts]) -> Vec<Compared> {
     let note = |key: &str| WORDS.note(key, holes![]);
     let near = |what: &str, printed: f64, ours: Interval| {
         let printed = Known::drawn_alike(printed, 1).rounded_to(2).printed();
-        Beside::mean(what, ours, printed).note(note("single-trace")).judged()
+        KnownNumber::mean(what, ours, printed).note(note("single-trace")).judged()
     };
-    let heavy = mean_by(all, |Sorted([_, _, ratio])| {
+    let heavy = mean_by(all, |SortedAmounts([_, _, ratio])| {
         ratio.iter().filter(|&&ratio| 1.0 < ratio).count() as f64 / ratio.len() as f64
     });
-    let range = mean_by(all, |Sorted([map, ..])| map[map.len() - 1] / map[0]);
+    let range = mean_by(all, |SortedAmounts([map, ..])| map[map.len() - 1] / map[0]);
     vec![
         near("standard deviation of map sizes", 3.65, mean_by(all, |sorted| deviation(&sorted.0[0]))),
         near("standard deviation of shuffle sizes", 12.95, mean_by(all, |sorted| deviation(&sorted.0[1]))),

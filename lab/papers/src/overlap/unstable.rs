@@ -38,7 +38,7 @@ pub(super) struct AtLength {
 }
 
 /// Results of a reading over the lengths of the runs.
-pub(super) struct Reading {
+pub(super) struct LiteralReading {
     pub(super) name: &'static str,
     /// True if it should be stable.
     pub(super) stable: bool,
@@ -46,7 +46,7 @@ pub(super) struct Reading {
     pub(super) lengths: [AtLength; LENGTHS.len()],
 }
 
-impl Reading {
+impl LiteralReading {
     fn intervals(&self) -> impl Iterator<Item = (f64, Interval)> {
         self.lengths.iter().map(|length| (length.jobs as f64, mean_of(&length.means)))
     }
@@ -86,7 +86,11 @@ impl Reading {
 
 /// Runs every reading at every length with every seed. The longest runs come first, so that no thread
 /// runs one of them alone at the end.
-fn run_all(context: &Context<'_>, jobs: usize, seeds: &[u64]) -> anyhow::Result<[Reading; READINGS.len()]> {
+fn run_all(
+    context: &Context<'_>,
+    jobs: usize,
+    seeds: &[u64],
+) -> anyhow::Result<[LiteralReading; READINGS.len()]> {
     let lengths = LENGTHS.map(|part| (jobs as f64 * part) as usize);
     let at_length = |jobs: usize| READINGS.into_iter().map(move |(_, call, _)| (call, jobs));
     let cells: Vec<(&str, usize)> = lengths.into_iter().rev().flat_map(at_length).collect();
@@ -101,7 +105,7 @@ fn run_all(context: &Context<'_>, jobs: usize, seeds: &[u64]) -> anyhow::Result<
                 same.flat_map(|(_, runs)| runs).map(|&[mean, most]| (mean, most)).unzip();
             AtLength { jobs, means, most: mosts.into_iter().fold(0.0, f64::max) }
         };
-        Reading { name, stable, lengths: lengths.map(at) }
+        LiteralReading { name, stable, lengths: lengths.map(at) }
     };
     Ok(READINGS.map(reading))
 }
@@ -111,7 +115,7 @@ pub(super) fn section(context: &Context<'_>, jobs: usize, seeds: u64) -> anyhow:
     let readings = run_all(context, jobs, &seeds)?;
     let series = readings.iter().map(|reading| Series::means(reading.name, reading.intervals()));
     let chart = WORDS.chart("literal-readings", holes![load = LOAD], series.collect());
-    let claims = Block::Claims(readings.iter().map(Reading::claim).collect());
+    let claims = Block::Claims(readings.iter().map(LiteralReading::claim).collect());
     let holes = holes![jobs, seeds = seeds.len(), seed = context.first_seed];
     Ok(WORDS.section("literal-readings", holes, vec![chart, claims]))
 }

@@ -4,7 +4,7 @@ use super::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum::{self, Optimum};
-use gristmill_scheduler::policy::pairs::{Rule, averages, times};
+use gristmill_scheduler::policy::pairs::{PairsRule, averages, times};
 
 fn sizes(jobs: &[(f64, f64)]) -> Vec<Size> {
     jobs.iter().copied().map(Size::from).collect()
@@ -75,7 +75,7 @@ pub(super) fn not_always_optimal(pairs: f64, optimal: f64, order: &[usize]) -> C
 /// Section on Algorithm 6 with the paper's six jobs.
 pub(super) fn n_couple() -> Section {
     let jobs = sizes(&[(3.0, 4.0), (7.0, 6.0), (2.0, 4.0), (3.0, 1.0), (7.0, 5.0), (8.0, 10.0)]);
-    let order = Rule::NewCouple { delta: 0.0 }.order(&jobs);
+    let order = PairsRule::NewCouple { delta: 0.0 }.order(&jobs);
     let mean = averages(&times(&jobs, &order)).makespan;
     let claim = schedule_is_as_printed(&order, mean, &optimum::one_order(&jobs));
     let blocks = vec![table("section-5-2", &jobs, &[&order]), Block::Claims(vec![claim])];

@@ -12,22 +12,22 @@ pub(super) mod tests;
 mod theorems;
 
 use crate::prelude::*;
-use gristmill_scheduler::policy::pairs::Rule;
+use gristmill_scheduler::policy::pairs::PairsRule;
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Rules of Table 2 with the paper's parameters, best first in the paper's order.
-const OFFLINE: [Rule; 10] = [
-    Rule::Match { alpha: ALPHA },
-    Rule::Group { alpha: ALPHA, k: K },
-    Rule::Generalized { delta: DELTA, alpha: ALPHA },
-    Rule::Couple { delta: DELTA },
-    Rule::Pair { delta: DELTA },
-    Rule::MaxSrpt,
-    Rule::NewCouple { delta: DELTA },
-    Rule::MaxShuffle,
-    Rule::Pairwise,
-    Rule::MaxDiff,
+const OFFLINE: [PairsRule; 10] = [
+    PairsRule::Match { alpha: ALPHA },
+    PairsRule::Group { alpha: ALPHA, k: K },
+    PairsRule::Generalized { delta: DELTA, alpha: ALPHA },
+    PairsRule::Couple { delta: DELTA },
+    PairsRule::Pair { delta: DELTA },
+    PairsRule::MaxSrpt,
+    PairsRule::NewCouple { delta: DELTA },
+    PairsRule::MaxShuffle,
+    PairsRule::Pairwise,
+    PairsRule::MaxDiff,
 ];
 
 /// Step of sizes, in seconds.
@@ -60,19 +60,19 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
 }
 
 /// Returns the title of a policy in the paper.
-fn title(rule: &Rule) -> &'static str {
+fn title(rule: &PairsRule) -> &'static str {
     match rule {
-        Rule::MaxDiff => "MaxDiff",
-        Rule::Pairwise => "Pairwise",
-        Rule::MaxShuffle => "MaxShuffle",
-        Rule::MaxSrpt => "MaxSRPT",
-        Rule::Pair { .. } => "Pair-based",
-        Rule::Couple { .. } => "Couple-based",
-        Rule::Generalized { .. } => "Generalized",
-        Rule::Group { .. } => "Group-based",
-        Rule::OnlineGroup { .. } => "OGroup-based",
-        Rule::NewCouple { .. } => "NCouple-based",
-        Rule::Match { .. } => "Match-based",
-        Rule::OnlineMatch { .. } => "OMatch-based",
+        PairsRule::MaxDiff => "MaxDiff",
+        PairsRule::Pairwise => "Pairwise",
+        PairsRule::MaxShuffle => "MaxShuffle",
+        PairsRule::MaxSrpt => "MaxSRPT",
+        PairsRule::Pair { .. } => "Pair-based",
+        PairsRule::Couple { .. } => "Couple-based",
+        PairsRule::Generalized { .. } => "Generalized",
+        PairsRule::Group { .. } => "Group-based",
+        PairsRule::OnlineGroup { .. } => "OGroup-based",
+        PairsRule::NewCouple { .. } => "NCouple-based",
+        PairsRule::Match { .. } => "Match-based",
+        PairsRule::OnlineMatch { .. } => "OMatch-based",
     }
 }

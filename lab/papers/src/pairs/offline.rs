@@ -3,8 +3,8 @@
 
 use super::{DELTA, MEAN, OFFLINE, WORDS, title};
 use crate::prelude::*;
-use crate::workload::pairs::Sizes;
-use gristmill_scheduler::policy::pairs::{Averages, Rule, averages, times};
+use crate::workload::pairs::SizeLaw;
+use gristmill_scheduler::policy::pairs::{Averages, PairsRule, averages, times};
 
 /// Table 2 as printed, in the order of [`OFFLINE`]: waiting, execution and makespan in seconds.
 const PRINTED: [[f64; 3]; 10] = [
@@ -21,15 +21,15 @@ const PRINTED: [[f64; 3]; 10] = [
 ];
 
 /// Describes a distribution for tables.
-pub(super) fn describe(sizes: Sizes) -> &'static str {
+pub(super) fn describe(sizes: SizeLaw) -> &'static str {
     match sizes {
-        Sizes::Uniform => "uniform, independent",
-        Sizes::Exponential => "exponential, independent",
-        Sizes::LogNormal => "log-normal (sd 0.6), independent",
-        Sizes::StrongPairs => "uniform, exact strong pairs",
-        Sizes::Ratio => "log-normal (sd 0.6), shuffle = map × ratio",
-        Sizes::Balanced => "Google fit, cube root of the ratio",
-        Sizes::Google => "Google fit of the overlap paper",
+        SizeLaw::Uniform => "uniform, independent",
+        SizeLaw::Exponential => "exponential, independent",
+        SizeLaw::LogNormal => "log-normal (sd 0.6), independent",
+        SizeLaw::StrongPairs => "uniform, exact strong pairs",
+        SizeLaw::Ratio => "log-normal (sd 0.6), shuffle = map × ratio",
+        SizeLaw::Balanced => "Google fit, cube root of the ratio",
+        SizeLaw::Google => "Google fit of the overlap paper",
     }
 }
 
@@ -37,23 +37,23 @@ pub(super) fn describe(sizes: Sizes) -> &'static str {
 type BySeed = Vec<Averages>;
 
 /// Results for one distribution: by index in [`OFFLINE`], one sample for each seed.
-pub(super) struct Outcome {
-    pub(super) sizes: Sizes,
+pub(super) struct OfflineOutcome {
+    pub(super) sizes: SizeLaw,
     pub(super) rules: Vec<BySeed>,
 }
 
 /// Number of a rule's averages.
-pub(super) type Number = fn(&Averages) -> f64;
+pub(super) type AverageValue = fn(&Averages) -> f64;
 
 /// Numbers shown, by name.
-pub(super) const NUMBERS: [(&str, Number); 3] = [
+pub(super) const NUMBERS: [(&str, AverageValue); 3] = [
     ("waiting", |averages| averages.waiting),
     ("execution", |averages| averages.execution),
     ("makespan", |averages| averages.makespan),
 ];
 
-impl Outcome {
-    pub(super) fn samples(&self, rule: usize, number: Number) -> Vec<f64> {
+impl OfflineOutcome {
+    pub(super) fn samples(&self, rule: usize, number: AverageValue) -> Vec<f64> {
         self.rules[rule].iter().map(number).collect()
     }
 
@@ -65,7 +65,7 @@ impl Outcome {
 }
 
 /// Returns averages of rules over seeds: for every rule one sample per seed, all on the same jobs.
-pub(super) fn averages_of(rules: &[Rule], sizes: Sizes, jobs: usize, seeds: &[u64]) -> Vec<BySeed> {
+pub(super) fn averages_of(rules: &[PairsRule], sizes: SizeLaw, jobs: usize, seeds: &[u64]) -> Vec<BySeed> {
     let by_seed = each(seeds, |&seed| {
         let jobs = sizes.draw(jobs, MEAN, seed);
         rules.iter().map(|rule| averages(&times(&jobs, &rule.order(&jobs)))).collect::<Vec<_>>()
@@ -76,9 +76,9 @@ pub(super) fn averages_of(rules: &[Rule], sizes: Sizes, jobs: usize, seeds: &[u6
 pub(super) fn table_2(context: &Context<'_>) -> Section {
     let (jobs, runs) = (context.scaled(100, 200, 200), context.scaled(4, 40, 200));
     let seeds = context.seeds(runs);
-    let outcomes: Vec<Outcome> = Sizes::ALL
+    let outcomes: Vec<OfflineOutcome> = SizeLaw::ALL
         .into_iter()
-        .map(|sizes| Outcome { sizes, rules: averages_of(&OFFLINE, sizes, jobs, &seeds) })
+        .map(|sizes| OfflineOutcome { sizes, rules: averages_of(&OFFLINE, sizes, jobs, &seeds) })
         .collect();
     let mut blocks = vec![chart(&outcomes)];
     blocks.extend(outcomes.iter().map(averages_table));
@@ -88,7 +88,7 @@ pub(super) fn table_2(context: &Context<'_>) -> Section {
     WORDS.section("table-2", holes, blocks)
 }
 
-fn chart(outcomes: &[Outcome]) -> Block {
+fn chart(outcomes: &[OfflineOutcome]) -> Block {
     let printed = (0_u32..).zip(PRINTED).map(|(at, row)| (f64::from(at), row[2] / PRINTED[0][2])).collect();
     let printed = Series::new("the paper", printed).as_reference();
     let ours = outcomes.iter().map(|outcome| {
@@ -99,7 +99,7 @@ fn chart(outcomes: &[Outcome]) -> Block {
     WORDS.chart_by_name("table-2", holes![], OFFLINE.iter().map(title), series)
 }
 
-fn averages_table(outcome: &Outcome) -> Block {
+fn averages_table(outcome: &OfflineOutcome) -> Block {
     let row = |place: usize| {
         let means = NUMBERS.map(|(_, number)| mean_of(&outcome.samples(place, number)).into());
         [Cell::text(title(&OFFLINE[place]))].into_iter().chain(means).collect()
@@ -108,14 +108,14 @@ fn averages_table(outcome: &Outcome) -> Block {
     WORDS.table("table-2-{name}", holes![name = outcome.sizes.name(), sizes = describe(outcome.sizes)], rows)
 }
 
-fn comparison(outcomes: &[Outcome]) -> Vec<Compared> {
+fn comparison(outcomes: &[OfflineOutcome]) -> Vec<Compared> {
     let uniform = outcomes.first().into_iter();
     let ratios =
         uniform.flat_map(|one| (1..OFFLINE.len()).map(move |place| makespan_beside_printed(one, place)));
     ratios.collect()
 }
 
-fn makespan_beside_printed(uniform: &Outcome, place: usize) -> Compared {
+fn makespan_beside_printed(uniform: &OfflineOutcome, place: usize) -> Compared {
     let what =
         format!("{}: average makespan over Match's, {}", title(&OFFLINE[place]), describe(uniform.sizes));
     // Both printed numbers are rounded to whole seconds.
@@ -124,7 +124,7 @@ fn makespan_beside_printed(uniform: &Outcome, place: usize) -> Compared {
         .with_rounding_before(0.5 / best * (1.0 + printed / best))
         .printed();
     let ours = mean_of(&uniform.over_match(place));
-    Beside::mean(what, ours, known).note(WORDS.note("single-set", holes![])).judged()
+    KnownNumber::mean(what, ours, known).note(WORDS.note("single-set", holes![])).judged()
 }
 
 /// Claims about Match and the rules that ignore the size of jobs, then about those that use it.
@@ -139,14 +139,14 @@ const CLAIMS: [&str; 8] = [
     "n-couple",
 ];
 
-pub(super) fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
+pub(super) fn claims(outcomes: &[OfflineOutcome]) -> Vec<Claim> {
     CLAIMS.map(|key| judged(outcomes, key)).to_vec()
 }
 
 /// Judges a claim on every distribution, by the intervals of differences on the same jobs.
-fn judged(outcomes: &[Outcome], key: &str) -> Claim {
+fn judged(outcomes: &[OfflineOutcome], key: &str) -> Claim {
     let names: Vec<&str> = OFFLINE.iter().map(|rule| rule.name()).collect();
-    let holds = |outcome: &Outcome| {
+    let holds = |outcome: &OfflineOutcome| {
         keeps(WORDS.rules(key), &names, |number, rule| {
             let place = names.iter().position(|name| *name == rule).expect("a rule of the table");
             let number = NUMBERS.iter().find(|(name, _)| *name == number).expect("a number of the table");

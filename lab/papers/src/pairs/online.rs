@@ -3,14 +3,14 @@
 use super::offline::describe;
 use super::{ALPHA, DELTA, K, WORDS, title};
 use crate::prelude::*;
-use crate::workload::pairs::{Sizes, Stream};
+use crate::workload::pairs::{JobStream, SizeLaw};
 use anyhow::Context as _;
 use gristmill_scheduler::metrics::JobRecord;
-use gristmill_scheduler::policy::pairs::{Pairs, Rule};
+use gristmill_scheduler::policy::pairs::{Pairs, PairsRule};
 use gristmill_scheduler::sim::fluid;
 
 /// Distributions of the streams: a mild one and a heavy-tailed one.
-pub(super) const SIZES: [Sizes; 2] = [Sizes::Uniform, Sizes::Google];
+pub(super) const SIZES: [SizeLaw; 2] = [SizeLaw::Uniform, SizeLaw::Google];
 /// Mean map time, in seconds.
 const MEAN: f64 = 120.0;
 const LOAD: f64 = 0.8;
@@ -20,20 +20,20 @@ pub(super) const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3_600.0;
 
 /// Returns the rules in the order of Table 3, with the average makespans printed there, in minutes.
-pub(super) fn rules(seed: u64) -> [(Rule, f64); 12] {
+pub(super) fn rules(seed: u64) -> [(PairsRule, f64); 12] {
     [
-        (Rule::MaxDiff, 47.0),
-        (Rule::Pairwise, 36.0),
-        (Rule::MaxShuffle, 38.0),
-        (Rule::MaxSrpt, 28.0),
-        (Rule::Pair { delta: DELTA }, 22.0),
-        (Rule::Couple { delta: DELTA }, 21.0),
-        (Rule::Generalized { delta: DELTA, alpha: ALPHA }, 19.0),
-        (Rule::Group { alpha: ALPHA, k: K }, 18.0),
-        (Rule::OnlineGroup { alpha: ALPHA, k: K, seed }, 19.0),
-        (Rule::NewCouple { delta: DELTA }, 32.0),
-        (Rule::Match { alpha: ALPHA }, 15.0),
-        (Rule::OnlineMatch { alpha: ALPHA, seed }, 16.0),
+        (PairsRule::MaxDiff, 47.0),
+        (PairsRule::Pairwise, 36.0),
+        (PairsRule::MaxShuffle, 38.0),
+        (PairsRule::MaxSrpt, 28.0),
+        (PairsRule::Pair { delta: DELTA }, 22.0),
+        (PairsRule::Couple { delta: DELTA }, 21.0),
+        (PairsRule::Generalized { delta: DELTA, alpha: ALPHA }, 19.0),
+        (PairsRule::Group { alpha: ALPHA, k: K }, 18.0),
+        (PairsRule::OnlineGroup { alpha: ALPHA, k: K, seed }, 19.0),
+        (PairsRule::NewCouple { delta: DELTA }, 32.0),
+        (PairsRule::Match { alpha: ALPHA }, 15.0),
+        (PairsRule::OnlineMatch { alpha: ALPHA, seed }, 16.0),
     ]
 }
 
@@ -42,7 +42,7 @@ pub(super) const PANELS: [&str; 6] = ["pairwise", "max-srpt", "group", "o-group"
 
 /// Times of one job, in seconds.
 #[derive(Clone, Copy)]
-pub(super) struct Times {
+pub(super) struct StreamTimes {
     pub(super) arrival: f64,
     pub(super) waiting: f64,
     pub(super) execution: f64,
@@ -50,7 +50,7 @@ pub(super) struct Times {
     pub(super) ratio: f64,
 }
 
-impl Times {
+impl StreamTimes {
     fn of(record: &JobRecord) -> Self {
         let (waiting, execution) = (record.times().waiting(), record.times().execution());
         let dominant = record.work[Station::Map].max(record.work[Station::Shuffle]);
@@ -64,25 +64,25 @@ impl Times {
 }
 
 /// Results of one policy on one distribution: all jobs, for each seed.
-pub(super) struct Outcome {
-    pub(super) rule: Rule,
+pub(super) struct StreamOutcome {
+    pub(super) rule: PairsRule,
     pub(super) printed: f64,
-    pub(super) runs: Vec<Vec<Times>>,
+    pub(super) runs: Vec<Vec<StreamTimes>>,
 }
 
-impl Outcome {
+impl StreamOutcome {
     /// Returns the mean over jobs, in minutes, for each seed.
-    pub(super) fn means(&self, value: fn(&Times) -> f64) -> Vec<f64> {
-        let of_run = |run: &Vec<Times>| run.iter().map(value).sum::<f64>() / run.len() as f64 / MINUTE;
+    pub(super) fn means(&self, value: fn(&StreamTimes) -> f64) -> Vec<f64> {
+        let of_run = |run: &Vec<StreamTimes>| run.iter().map(value).sum::<f64>() / run.len() as f64 / MINUTE;
         self.runs.iter().map(of_run).collect()
     }
 
     pub(super) fn makespans(&self) -> Vec<f64> {
-        self.means(Times::makespan)
+        self.means(StreamTimes::makespan)
     }
 
     /// Returns the values of all jobs of all seeds, in ascending order.
-    pub(super) fn sorted(&self, value: fn(&Times) -> f64) -> Vec<f64> {
+    pub(super) fn sorted(&self, value: fn(&StreamTimes) -> f64) -> Vec<f64> {
         let mut all: Vec<f64> = self.runs.iter().flatten().map(value).collect();
         all.sort_by(f64::total_cmp);
         all
@@ -94,7 +94,7 @@ pub(super) struct Streams {
     jobs: usize,
     seeds: Vec<u64>,
     /// Results by index in [`SIZES`], then in the order of Table 3.
-    outcomes: Vec<Vec<Outcome>>,
+    outcomes: Vec<Vec<StreamOutcome>>,
 }
 
 impl Streams {
@@ -103,12 +103,13 @@ impl Streams {
         let seeds = context.seeds(runs);
         let mut outcomes = Vec::new();
         for sizes in SIZES {
-            let stream = Stream { sizes, jobs, mean: MEAN, load: LOAD, swing: SWING };
+            let stream = JobStream { sizes, jobs, mean: MEAN, load: LOAD, swing: SWING };
             let places: Vec<usize> = (0..rules(0).len()).collect();
             let runs =
                 each_cell(&places, &seeds, |&place, &seed| times_of(&stream, rules(seed)[place].0, seed))?;
             let by_rule = rules(0).into_iter().zip(runs);
-            outcomes.push(by_rule.map(|((rule, printed), runs)| Outcome { rule, printed, runs }).collect());
+            outcomes
+                .push(by_rule.map(|((rule, printed), runs)| StreamOutcome { rule, printed, runs }).collect());
         }
         Ok(Self { jobs, seeds, outcomes })
     }
@@ -140,19 +141,19 @@ impl Streams {
     }
 }
 
-fn times_of(stream: &Stream, rule: Rule, seed: u64) -> anyhow::Result<Vec<Times>> {
+fn times_of(stream: &JobStream, rule: PairsRule, seed: u64) -> anyhow::Result<Vec<StreamTimes>> {
     let mut times = Vec::with_capacity(stream.jobs);
-    fluid::run(&mut Pairs::new(rule), stream.draw(seed), &mut |record| times.push(Times::of(record)))
+    fluid::run(&mut Pairs::new(rule), stream.draw(seed), &mut |record| times.push(StreamTimes::of(record)))
         .with_context(|| format!("could not simulate {} with seed {seed}", rule.name()))?;
     Ok(times)
 }
 
-pub(super) fn of<'a>(outcomes: &'a [Outcome], name: &str) -> &'a Outcome {
+pub(super) fn of<'a>(outcomes: &'a [StreamOutcome], name: &str) -> &'a StreamOutcome {
     outcomes.iter().find(|outcome| outcome.rule.name() == name).expect("a policy of the table")
 }
 
 /// Chart of the waiting jobs of figure 4.
-fn waiting_jobs(sizes: Sizes, outcomes: &[Outcome]) -> Block {
+fn waiting_jobs(sizes: SizeLaw, outcomes: &[StreamOutcome]) -> Block {
     let series = PANELS.iter().map(|name| {
         let outcome = of(outcomes, name);
         Series::new(title(&outcome.rule), waiting_by_hour(&outcome.runs[0]))
@@ -161,7 +162,7 @@ fn waiting_jobs(sizes: Sizes, outcomes: &[Outcome]) -> Block {
     WORDS.chart("figure-4-{name}", holes, series.collect())
 }
 
-fn waiting_by_hour(run: &[Times]) -> Vec<(f64, f64)> {
+fn waiting_by_hour(run: &[StreamTimes]) -> Vec<(f64, f64)> {
     // Arrivals and starts as steps of +1 and -1.
     let mut steps: Vec<(f64, i32)> =
         run.iter().flat_map(|times| [(times.arrival, 1), (times.arrival + times.waiting, -1)]).collect();
@@ -179,16 +180,16 @@ fn waiting_by_hour(run: &[Times]) -> Vec<(f64, f64)> {
     points
 }
 
-fn table(sizes: Sizes, outcomes: &[Outcome]) -> Block {
+fn table(sizes: SizeLaw, outcomes: &[StreamOutcome]) -> Block {
     let holes = holes![name = sizes.name(), sizes = describe(sizes)];
     WORDS.table("table-3-{name}", holes, outcomes.iter().map(row).collect())
 }
 
-fn row(outcome: &Outcome) -> Vec<Cell> {
+fn row(outcome: &StreamOutcome) -> Vec<Cell> {
     let waiting = outcome.sorted(|times| times.waiting);
     let execution = outcome.sorted(|times| times.execution);
-    let makespan = outcome.sorted(Times::makespan);
-    let mean = |value: fn(&Times) -> f64| mean_of(&outcome.means(value)).into();
+    let makespan = outcome.sorted(StreamTimes::makespan);
+    let mean = |value: fn(&StreamTimes) -> f64| mean_of(&outcome.means(value)).into();
     vec![
         Cell::text(title(&outcome.rule)),
         mean(|times| times.waiting),
@@ -197,7 +198,7 @@ fn row(outcome: &Outcome) -> Vec<Cell> {
         mean(|times| times.execution),
         inner(&execution),
         Cell::number(most(&outcome.sorted(|times| times.ratio))),
-        mean(Times::makespan),
+        mean(StreamTimes::makespan),
         inner(&makespan),
         Cell::number(makespan.first().copied().unwrap_or_default() / MINUTE),
         Cell::number(most(&makespan) / MINUTE),
@@ -218,22 +219,22 @@ fn inner(sorted: &[f64]) -> Cell {
 }
 
 /// Result for one distribution, and the numbers in words.
-type Found = (Seen, String);
+type StreamFinding = (Seen, String);
 
 /// Relative difference by which an online policy may be worse than the offline one. The paper's differ by
 /// 6 and 7 %.
 const SLIGHTLY: f64 = 0.1;
 
 /// Number of a job's times.
-type Number = fn(&Times) -> f64;
+type TimeValue = fn(&StreamTimes) -> f64;
 
-const WAITING: Number = |times| times.waiting;
-const EXECUTION: Number = |times| times.execution;
+const WAITING: TimeValue = |times| times.waiting;
+const EXECUTION: TimeValue = |times| times.execution;
 
 /// Judges a claim on every distribution.
-fn judged(all: &[Vec<Outcome>], key: &str, test: impl Fn(&[Outcome]) -> Found) -> Claim {
-    let found: Vec<Found> = all.iter().map(|outcomes| test(outcomes)).collect();
-    let sentence = |(sizes, (holds, words)): (&Sizes, &Found)| {
+fn judged(all: &[Vec<StreamOutcome>], key: &str, test: impl Fn(&[StreamOutcome]) -> StreamFinding) -> Claim {
+    let found: Vec<StreamFinding> = all.iter().map(|outcomes| test(outcomes)).collect();
+    let sentence = |(sizes, (holds, words)): (&SizeLaw, &StreamFinding)| {
         format!("{}: {}; {words}.", describe(*sizes), holds.word())
     };
     let sentences: Vec<String> = SIZES.iter().zip(&found).map(sentence).collect();
@@ -241,7 +242,7 @@ fn judged(all: &[Vec<Outcome>], key: &str, test: impl Fn(&[Outcome]) -> Found) -
 }
 
 /// Judges by the rules of a claim.
-fn by_rules(all: &[Vec<Outcome>], key: &str, words: impl Fn(&[Outcome]) -> String) -> Claim {
+fn by_rules(all: &[Vec<StreamOutcome>], key: &str, words: impl Fn(&[StreamOutcome]) -> String) -> Claim {
     judged(all, key, |outcomes| {
         let names: Vec<&str> = outcomes.iter().map(|outcome| outcome.rule.name()).collect();
         let samples = |number: &str, name: &str| match number {
@@ -253,11 +254,11 @@ fn by_rules(all: &[Vec<Outcome>], key: &str, words: impl Fn(&[Outcome]) -> Strin
     })
 }
 
-pub(super) fn of_figure_4(all: &[Vec<Outcome>]) -> Claim {
+pub(super) fn of_figure_4(all: &[Vec<StreamOutcome>]) -> Claim {
     by_rules(all, "waiting-jobs", |outcomes| in_minutes(outcomes, &PANELS, WAITING))
 }
 
-pub(super) fn of_table_3(all: &[Vec<Outcome>]) -> Vec<Claim> {
+pub(super) fn of_table_3(all: &[Vec<StreamOutcome>]) -> Vec<Claim> {
     let by_size = ["max-srpt", "pair", "couple", "generalized", "group", "match"];
     vec![
         by_rules(all, "stream-match-is-best", beside_match),
@@ -274,7 +275,7 @@ pub(super) fn of_table_3(all: &[Vec<Outcome>]) -> Vec<Claim> {
 }
 
 /// Describes the makespan of Match, and the policies that have a smaller one or are within the noise.
-fn beside_match(outcomes: &[Outcome]) -> String {
+fn beside_match(outcomes: &[StreamOutcome]) -> String {
     let best = of(outcomes, "match").makespans();
     let others = outcomes.iter().filter(|outcome| outcome.rule.name() != "match");
     let seen: Vec<(Seen, &str)> =
@@ -291,7 +292,7 @@ fn beside_match(outcomes: &[Outcome]) -> String {
 }
 
 /// Judges if an online policy is worse than its offline one by at most [`SLIGHTLY`], and not better.
-fn slightly_worse(online: &str, offline: &str, outcomes: &[Outcome]) -> Found {
+fn slightly_worse(online: &str, offline: &str, outcomes: &[StreamOutcome]) -> StreamFinding {
     let [online, offline] = [online, offline].map(|name| of(outcomes, name).makespans());
     let ratio = log_ratio(&online, &offline);
     let better = Seen::below(&ratio, 0.0) == Seen::Yes;
@@ -306,15 +307,15 @@ fn slightly_worse(online: &str, offline: &str, outcomes: &[Outcome]) -> Found {
     (seen, evidence)
 }
 
-fn best_first(outcomes: &[Outcome]) -> String {
-    let total = |outcome: &Outcome| mean_of(&outcome.makespans()).mean;
-    let mut ranked: Vec<&Outcome> = outcomes.iter().collect();
+fn best_first(outcomes: &[StreamOutcome]) -> String {
+    let total = |outcome: &StreamOutcome| mean_of(&outcome.makespans()).mean;
+    let mut ranked: Vec<&StreamOutcome> = outcomes.iter().collect();
     ranked.sort_by(|a, b| total(a).total_cmp(&total(b)));
     let names: Vec<&str> = ranked.iter().map(|outcome| title(&outcome.rule)).collect();
     format!("best first: {}", names.join(", "))
 }
 
-fn in_minutes(outcomes: &[Outcome], names: &[&str], number: Number) -> String {
+fn in_minutes(outcomes: &[StreamOutcome], names: &[&str], number: TimeValue) -> String {
     let one = |name: &&str| {
         let outcome = of(outcomes, name);
         format!("{} {:.2} min", title(&outcome.rule), mean_of(&outcome.means(number)).mean)

@@ -3,12 +3,12 @@
 use super::offline::{NUMBERS, averages_of, describe};
 use super::{ALPHA, DELTA, MEAN, WORDS, title};
 use crate::prelude::*;
-use crate::workload::pairs::Sizes;
-use gristmill_scheduler::policy::pairs::{Averages, Rule};
+use crate::workload::pairs::SizeLaw;
+use gristmill_scheduler::policy::pairs::{Averages, PairsRule};
 use std::ops::RangeInclusive;
 
 /// Distributions of the sweeps: a mild one and a heavy-tailed one.
-pub(super) const SIZES: [Sizes; 2] = [Sizes::Uniform, Sizes::Google];
+pub(super) const SIZES: [SizeLaw; 2] = [SizeLaw::Uniform, SizeLaw::Google];
 /// Steps, in seconds.
 pub(super) const STEPS: [f64; 13] =
     [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 100.0];
@@ -63,13 +63,13 @@ impl Curve {
 }
 
 struct Setting {
-    sizes: Sizes,
+    sizes: SizeLaw,
     jobs: usize,
     seeds: Vec<u64>,
 }
 
 impl Setting {
-    fn new(context: &Context<'_>, sizes: Sizes) -> Self {
+    fn new(context: &Context<'_>, sizes: SizeLaw) -> Self {
         let (jobs, runs) = (context.scaled(60, 200, 200), context.scaled(3, 60, 100));
         Self { sizes, jobs, seeds: context.seeds(runs) }
     }
@@ -83,8 +83,8 @@ impl Setting {
         )
     }
 
-    fn curve(&self, name: &str, xs: &[f64], rule: impl Fn(f64) -> Rule) -> Curve {
-        let rules: Vec<Rule> = xs.iter().map(|&x| rule(x)).collect();
+    fn curve(&self, name: &str, xs: &[f64], rule: impl Fn(f64) -> PairsRule) -> Curve {
+        let rules: Vec<PairsRule> = xs.iter().map(|&x| rule(x)).collect();
         let outcomes = averages_of(&rules, self.sizes, self.jobs, &self.seeds);
         let point = |averages: &Vec<Averages>| {
             NUMBERS.map(|(_, number)| averages.iter().map(number).collect::<Vec<f64>>())
@@ -94,7 +94,7 @@ impl Setting {
 }
 
 /// Charts, one for each number of [`NUMBERS`].
-fn charts(figure: &str, sizes: Sizes, x: &str, curves: &[Curve]) -> Vec<Block> {
+fn charts(figure: &str, sizes: SizeLaw, x: &str, curves: &[Curve]) -> Vec<Block> {
     let chart = |number: usize| {
         let metric = NUMBERS[number].0;
         let series = curves.iter().map(|curve| {
@@ -110,11 +110,11 @@ fn charts(figure: &str, sizes: Sizes, x: &str, curves: &[Curve]) -> Vec<Block> {
 
 pub(super) fn figure_2(context: &Context<'_>) -> Section {
     let settings = SIZES.map(|sizes| Setting::new(context, sizes));
-    let rules: [fn(f64) -> Rule; 4] = [
-        |delta| Rule::Pair { delta },
-        |delta| Rule::Couple { delta },
-        |delta| Rule::Generalized { delta, alpha: ALPHA },
-        |delta| Rule::NewCouple { delta },
+    let rules: [fn(f64) -> PairsRule; 4] = [
+        |delta| PairsRule::Pair { delta },
+        |delta| PairsRule::Couple { delta },
+        |delta| PairsRule::Generalized { delta, alpha: ALPHA },
+        |delta| PairsRule::NewCouple { delta },
     ];
     let all =
         settings.each_ref().map(|setting| rules.map(|rule| setting.curve(title(&rule(DELTA)), &STEPS, rule)));
@@ -131,16 +131,16 @@ pub(super) fn figure_3(context: &Context<'_>) -> Section {
     let alphas: Vec<f64> = (0..=10).map(|tenths| f64::from(tenths) / 10.0).collect();
     let by_alpha = settings.each_ref().map(|setting| {
         let group = |k: usize| {
-            setting.curve(&format!("Group-based, k = {k}"), &alphas, |alpha| Rule::Group { alpha, k })
+            setting.curve(&format!("Group-based, k = {k}"), &alphas, |alpha| PairsRule::Group { alpha, k })
         };
         let generalized =
-            setting.curve("Generalized", &alphas, |alpha| Rule::Generalized { delta: DELTA, alpha });
-        let matched = setting.curve("Match-based", &alphas, |alpha| Rule::Match { alpha });
+            setting.curve("Generalized", &alphas, |alpha| PairsRule::Generalized { delta: DELTA, alpha });
+        let matched = setting.curve("Match-based", &alphas, |alpha| PairsRule::Match { alpha });
         [generalized, group(5), group(20), group(80), matched]
     });
     let groups = GROUPS.map(|k| k as f64);
     let by_k = settings.each_ref().map(|setting| {
-        setting.curve("Group-based", &groups, |k| Rule::Group { alpha: ALPHA, k: k as usize })
+        setting.curve("Group-based", &groups, |k| PairsRule::Group { alpha: ALPHA, k: k as usize })
     });
     let mut blocks = Vec::new();
     for (place, &sizes) in SIZES.iter().enumerate() {

@@ -5,7 +5,7 @@ use super::examples::in_words;
 use crate::prelude::*;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum::one_order;
-use gristmill_scheduler::policy::pairs::{Rule, total};
+use gristmill_scheduler::policy::pairs::{PairsRule, total};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -91,20 +91,20 @@ fn totals(kind: Instances, jobs: &[Size]) -> (f64, f64) {
     let best = one_order(jobs).total;
     let ours = match kind {
         Instances::StrictWeakPairs => best_in_pairs(jobs),
-        Instances::StrongPairs => total(jobs, &Rule::Couple { delta: 0.0 }.order(jobs)),
-        _ => total(jobs, &Rule::Pair { delta: 0.0 }.order(jobs)),
+        Instances::StrongPairs => total(jobs, &PairsRule::Couple { delta: 0.0 }.order(jobs)),
+        _ => total(jobs, &PairsRule::Pair { delta: 0.0 }.order(jobs)),
     };
     (ours, best)
 }
 
 /// Number of instances tried, number of those worse than the optimum, and the largest ratio.
-pub(super) struct Tried {
+pub(super) struct TriedInstances {
     pub(super) count: usize,
     pub(super) worse: usize,
     pub(super) ratio: f64,
 }
 
-fn try_all(context: &Context<'_>, kind: Instances, stream: u64) -> Tried {
+fn try_all(context: &Context<'_>, kind: Instances, stream: u64) -> TriedInstances {
     let count: usize = context.scaled(200, 10_000, 100_000);
     let mut random = ChaCha8Rng::seed_from_u64(context.first_seed);
     random.set_stream(stream);
@@ -113,17 +113,17 @@ fn try_all(context: &Context<'_>, kind: Instances, stream: u64) -> Tried {
     let worse = found.iter().filter(|(ours, best)| best < ours).count();
     let ratio =
         found.iter().filter(|(_, best)| 0.0 < *best).map(|(ours, best)| ours / best).fold(1.0, f64::max);
-    Tried { count, worse, ratio }
+    TriedInstances { count, worse, ratio }
 }
 
-fn proved(key: &str, &Tried { count, worse, .. }: &Tried) -> Claim {
+fn proved(key: &str, &TriedInstances { count, worse, .. }: &TriedInstances) -> Claim {
     WORDS.claim(key, worse == 0, holes![count, below = BELOW, worse])
 }
 
-impl Tried {
+impl TriedInstances {
     /// Combines both.
     fn and(&self, other: &Self) -> Self {
-        Tried {
+        TriedInstances {
             count: self.count + other.count,
             worse: self.worse + other.worse,
             ratio: self.ratio.max(other.ratio),
@@ -146,7 +146,10 @@ pub(super) fn section(context: &Context<'_>) -> Section {
 }
 
 /// Returns the claims from the trials of Theorems 1 and 3, Theorem 2, Corollary 1 and Theorem 4.
-pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: &Found) -> Vec<Claim> {
+pub(super) fn of_tried(
+    [strong, heavy, balanced, weak]: [&TriedInstances; 4],
+    found: &RefutedTotals,
+) -> Vec<Claim> {
     vec![
         proved("theorems-1-and-3", strong),
         proved("theorem-2", heavy),
@@ -156,16 +159,16 @@ pub(super) fn of_tried([strong, heavy, balanced, weak]: [&Tried; 4], found: &Fou
 }
 
 /// Best total of pairs in a row, and the optimum, on two instances.
-pub(super) struct Found {
+pub(super) struct RefutedTotals {
     pub(super) pairs: [f64; 2],
     pub(super) optimum: [f64; 2],
     pub(super) order: String,
 }
 
-fn counterexample() -> Found {
+fn counterexample() -> RefutedTotals {
     let jobs = [COUNTEREXAMPLE, LARGE].map(|jobs| jobs.map(Size::from));
     let best = jobs.each_ref().map(|jobs| one_order(jobs));
-    Found {
+    RefutedTotals {
         pairs: jobs.each_ref().map(|jobs| best_in_pairs(jobs)),
         optimum: best.each_ref().map(|best| best.total),
         order: in_words(&best[0].order),
@@ -173,10 +176,10 @@ fn counterexample() -> Found {
 }
 
 /// Claim that is refuted by a counterexample, one of the two below or a random one.
-fn theorem_4(weak: &Tried, found: &Found) -> Claim {
+fn theorem_4(weak: &TriedInstances, found: &RefutedTotals) -> Claim {
     let [pairs, large_pairs] = found.pairs;
     let [best, large_best] = found.optimum;
-    let &Tried { count, worse, ratio } = weak;
+    let &TriedInstances { count, worse, ratio } = weak;
     let refuted = best < pairs || large_best < large_pairs || 0 < worse;
     let order = found.order.as_str();
     let holes = holes![pairs, order, best, large_pairs, large_best, count, worse, ratio];

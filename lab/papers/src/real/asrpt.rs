@@ -7,13 +7,13 @@ use super::RealContext;
 use super::common::{blocks, cluster, section};
 use super::judging::{claim, flow, judged};
 use crate::prelude::*;
-use crate::workload::asrpt::{Arrivals, Cut, MACHINES, RATE, SETTINGS};
+use crate::workload::asrpt::{AsrptArrivals, AsrptCut, MACHINES, RATE, SETTINGS};
 use gristmill_lab::compare::bound::efficiency;
 use gristmill_lab::compare::{Comparison, RunRecord};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-pub(super) static WORDS: Words = Words::new(include_str!("asrpt.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("asrpt.toml"));
 
 /// Index of the setting of sizes: U[10,50] map, U[10,20] reduce, the one of the paper's figure 9.
 const SETTING: usize = 3;
@@ -47,7 +47,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let slots = context.scaled(60, 120, 1000);
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
-    let arrivals = Arrivals { rate, slots, ..Arrivals::of(SETTINGS[SETTING], Cut::Even) };
+    let arrivals = AsrptArrivals { rate, slots, ..AsrptArrivals::of(SETTINGS[SETTING], AsrptCut::Even) };
     let repetitions = context.scaled(1, 4, 8);
     let jobs: Vec<Vec<Job>> = context.draws(repetitions, |seed| arrivals.jobs(seed).collect());
     let comparison = context.sleep("asrpt-figure-9", &jobs, UNIT_SECONDS, &cluster(WORKERS, 1), &POLICIES)?;

@@ -3,7 +3,7 @@
 //! Not here: the papers, and the judgement of claims (`judging`).
 
 use crate::prelude::*;
-use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind, Order};
+use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind, Order};
 use gristmill_lab::compare::{Comparison, Contender, Workload, report};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::cluster::{ClusterConfig, WorkerProcesses};
@@ -68,28 +68,28 @@ pub(super) fn workload(
     name: &str,
     seed: u64,
     arrivals: Arrivals,
-    kinds: Vec<Kind>,
+    kinds: Vec<JobKind>,
     data: Vec<DataSet>,
 ) -> Workload {
     let name = name.to_owned();
     Workload { name, seed, arrivals, order: Order::Listed, redraw: true, kinds, data }
 }
 
-fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> Kind {
+fn sleeping_kind(place: usize, job: &Job, unit_seconds: f64) -> JobKind {
     let seconds = |units: &[f64]| units.iter().map(|units| units * unit_seconds).collect();
     let exact = ExactWork {
         map_seconds: seconds(&job.maps),
         shuffle_bytes: job.shuffle_bytes,
         reduce_seconds: seconds(&job.reduces),
     };
-    Kind {
+    JobKind {
         label: job.name.clone().unwrap_or_else(|| format!("job {}", place + 1)),
         reduces: Some(job.reduces.len() as u32),
         deadline: job.deadline.map(|deadline| (deadline - job.arrival) * unit_seconds),
         weight: if 0.0 < job.weight { job.weight } else { 1.0 },
         exact: Some(exact),
         plays_exact: true,
-        ..Kind::new("synthetic", &[])
+        ..JobKind::new("synthetic", &[])
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) fn two_stations(
 
 /// Returns the section of a comparison: its blocks and claims, with the conditions after the words.
 pub(super) fn section(
-    (words, key, holes): (&Words, &str, Holes<'_>),
+    (words, key, holes): (&PaperWords, &str, Holes<'_>),
     comparison: &Comparison,
     mut blocks: Vec<Block>,
     claims: Vec<Claim>,

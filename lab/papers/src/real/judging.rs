@@ -51,7 +51,7 @@ pub(super) fn judged(
 
 /// Judges a claim by its rule, from a number of each run.
 pub(super) fn claim(
-    words: &Words,
+    words: &PaperWords,
     key: &str,
     comparison: &Comparison,
     value: impl Fn(&RunRecord) -> Option<f64>,

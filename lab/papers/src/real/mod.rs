@@ -18,8 +18,8 @@ pub(super) mod tests;
 
 pub use runs::RunsDirectory;
 
-use crate::{Paper, Scale};
-use gristmill_lab::compare::{CompareError, Comparison, Contender, Options, Progress, Site, Workload};
+use crate::{Paper, PaperScale};
+use gristmill_lab::compare::{CompareError, CompareProgress, Comparison, Contender, Options, Site, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::workload::Job;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
@@ -32,7 +32,7 @@ const RUN_LIMIT: Duration = Duration::from_secs(600);
 /// Settings of an experiment on real processes.
 pub struct RealContext<'a> {
     /// Amount of work to run.
-    pub scale: Scale,
+    pub scale: PaperScale,
     /// First seed of random draws. Experiments count up from it.
     pub first_seed: u64,
     /// Receives a short description of the current run.
@@ -45,7 +45,7 @@ pub struct RealContext<'a> {
 
 /// Runs a workload as [`gristmill_lab::compare::run`] does.
 pub type CarryOut<'a> =
-    dyn Fn(&Workload, &Options, &mut dyn FnMut(Progress<'_>)) -> Result<Comparison, CompareError> + 'a;
+    dyn Fn(&Workload, &Options, &mut dyn FnMut(CompareProgress<'_>)) -> Result<Comparison, CompareError> + 'a;
 
 /// The experiments were interrupted.
 #[derive(Debug, thiserror::Error)]
@@ -124,13 +124,13 @@ impl RealContext<'_> {
             run_limit: RUN_LIMIT,
         };
         let all = options.contenders.len() as u32 * options.repetitions;
-        let mut told = |progress: Progress<'_>| {
+        let mut told = |progress: CompareProgress<'_>| {
             let words = match progress {
-                Progress::Step(words) => words.to_owned(),
-                Progress::Begins(contender, repetition, place) => {
+                CompareProgress::Step(words) => words.to_owned(),
+                CompareProgress::Begins(contender, repetition, place) => {
                     format!("{}, run {} of {all} (repetition {})", contender.name, place + 1, repetition + 1)
                 }
-                Progress::Ended(..) | Progress::Kept(..) => return,
+                CompareProgress::Ended(..) | CompareProgress::Kept(..) => return,
             };
             (self.progress)(&format!("{name}: {words}"));
         };

@@ -6,7 +6,7 @@ use super::RealContext;
 use super::common::{blocks, networked, section, two_stations};
 use super::judging::{claim, flow, pairs};
 use crate::prelude::*;
-use crate::workload::pairs::{Sizes, Stream};
+use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::statistics::{mean, sorted};
 use gristmill_lab::compare::{Comparison, JobRun};
 use gristmill_runtime::cluster::ClusterConfig;
@@ -14,7 +14,7 @@ use gristmill_scheduler::job::Size;
 use gristmill_scheduler::metrics::quantile;
 use std::num::NonZeroU64;
 
-pub(super) static WORDS: Words = Words::new(include_str!("pairs.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("pairs.toml"));
 
 /// Number of workers, and of slots of each.
 const WORKERS: u32 = 4;
@@ -71,7 +71,7 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
     let repetitions = context.scaled(1, 4, 8);
     let jobs = context.draws(repetitions, |seed| {
-        jobs_at(Sizes::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
+        jobs_at(SizeLaw::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
     });
     let policies = if count < 8 { &BATCH[3..6] } else { &BATCH };
     let comparison = compare(context, "pairs-batch", &jobs, policies)?;
@@ -90,7 +90,7 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
     let repetitions = context.scaled(1, 4, 8);
     let jobs = context.draws(repetitions, |seed| {
-        let mut sizes = Sizes::StrongPairs.draw(count, MEAN_SECONDS, seed);
+        let mut sizes = SizeLaw::StrongPairs.draw(count, MEAN_SECONDS, seed);
         // In arrival order map-heavy jobs come first, so that the list favours no policy.
         sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
         jobs_at(sizes.into_iter().map(|size| (0.0, size)))
@@ -108,8 +108,8 @@ pub(super) fn of_strong_pairs(comparison: &Comparison) -> Claim {
 
 /// Section on jobs that arrive over time, as for Table 3.
 fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
-    let stream = Stream {
-        sizes: Sizes::Exponential,
+    let stream = JobStream {
+        sizes: SizeLaw::Exponential,
         jobs: context.scaled(5, 14, 60),
         mean: MEAN_SECONDS,
         load: 0.8,

@@ -1,9 +1,9 @@
 //! Directory that stores the runs of experiments until their page is written, so that an interrupted
 //! command resumes where it stopped.
 //!
-//! Not here: its content (`compare::Store`, one for each experiment), and the page (`crate::Directory`).
+//! Not here: its content (`compare::ComparisonStore`, one for each experiment), and the page (`crate::PaperDirectory`).
 
-use crate::WriteError;
+use crate::PaperWriteError;
 use gristmill_lab::IoError;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -32,14 +32,14 @@ impl RunsDirectory {
     ///
     /// # Errors
     /// Another process holds it, or a file operation failed.
-    pub fn hold(path: &Path) -> Result<Self, WriteError> {
+    pub fn hold(path: &Path) -> Result<Self, PaperWriteError> {
         let path = std::path::absolute(path).map_err(IoError::of("resolve", path))?;
         fs::create_dir_all(&path).map_err(IoError::of("make", &path))?;
         let file = path.join(LOCK_FILE);
         let lock = File::create(&file).map_err(IoError::of("open", &file))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(WriteError::Held { path }),
+            Err(TryLockError::WouldBlock) => Err(PaperWriteError::Held { path }),
             Err(TryLockError::Error(source)) => Err(IoError::of("lock", &file)(source).into()),
         }
     }
@@ -54,7 +54,7 @@ impl RunsDirectory {
     ///
     /// # Errors
     /// A file operation failed.
-    pub fn remove(self) -> Result<(), WriteError> {
+    pub fn remove(self) -> Result<(), PaperWriteError> {
         let Self { path, .. } = self;
         Ok(fs::remove_dir_all(&path).map_err(IoError::of("remove", &path))?)
     }
@@ -84,7 +84,7 @@ mod tests {
         let path = root.path().join("runs");
         let first = RunsDirectory::hold(&path).unwrap();
         let error = RunsDirectory::hold(&path).unwrap_err();
-        assert!(matches!(error, WriteError::Held { .. }), "{error}");
+        assert!(matches!(error, PaperWriteError::Held { .. }), "{error}");
         drop(first);
         assert!(RunsDirectory::hold(&path).is_ok());
     }

@@ -53,13 +53,13 @@ pub(super) fn rates_recovered((rate, error): (f64, f64)) -> Claim {
 }
 
 /// Number of times of one job, and the fit to them.
-struct Measured {
+struct FittedTimes {
     name: &'static str,
     count: usize,
     fit: Fit,
 }
 
-impl Measured {
+impl FittedTimes {
     /// Parses a line of the archive: a name, then microseconds.
     fn read(line: &'static str) -> anyhow::Result<Self> {
         let mut words = line.split(' ');
@@ -79,8 +79,8 @@ impl Measured {
 
 /// Section on fits to measured times.
 pub(super) fn measured() -> anyhow::Result<Section> {
-    let all = MEASURED.lines().map(Measured::read).collect::<anyhow::Result<Vec<_>>>()?;
-    let table = WORDS.table("measured", holes![], all.iter().map(Measured::row).collect());
+    let all = MEASURED.lines().map(FittedTimes::read).collect::<anyhow::Result<Vec<_>>>()?;
+    let table = WORDS.table("measured", holes![], all.iter().map(FittedTimes::row).collect());
     let worst = all.iter().map(|job| job.fit.mean_squared_error).fold(0.0, f64::max);
     let blocks = vec![table, Block::Claims(vec![small_errors(worst)])];
     Ok(WORDS.section("table-3-1-measured", holes![], blocks))

@@ -17,7 +17,7 @@ use crate::prelude::*;
 use gristmill_scheduler::placement::{Placed, place};
 use gristmill_scheduler::queueing::Server;
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Numbers of workers in the figures of chapter 6.
 const COUNTS: [u32; 5] = [40, 80, 120, 160, 200];

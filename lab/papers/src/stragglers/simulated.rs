@@ -25,7 +25,7 @@ const SPLITS: [(&str, &str); 4] = [
 const LAMBDAS: [f64; 6] = [8.0, 14.0, 20.0, 25.0, 28.0, 30.0];
 
 /// Results of one seed: mean times at slow workers, at fast workers, and of the largest.
-type Means = [f64; 3];
+type MeanTimes = [f64; 3];
 
 pub(super) fn section(context: &Context<'_>) -> anyhow::Result<Section> {
     let tasks = context.scaled(1_000, 20_000, 100_000);
@@ -48,7 +48,7 @@ fn simulate_split(split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<([
     let servers = halves(COUNT);
     for lambda in LAMBDAS {
         let placed = place(split, &servers, lambda)?;
-        let runs: Vec<Means> = each(seeds, |seed| simulate(&servers, &placed, tasks, *seed));
+        let runs: Vec<MeanTimes> = each(seeds, |seed| simulate(&servers, &placed, tasks, *seed));
         let times = [0, 1, 2].map(|i| mean_by(&runs, |run| run[i]));
         for (curve, time) in curves.iter_mut().zip(times) {
             curve.points.push((lambda, time.mean));
@@ -62,7 +62,7 @@ fn simulate_split(split: &str, tasks: usize, seeds: &[u64]) -> anyhow::Result<([
 }
 
 /// Runs Lindley's recursion at every worker.
-fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> Means {
+fn simulate(servers: &[Server], placed: &Placed, tasks: usize, seed: u64) -> MeanTimes {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut largest = vec![0.0_f64; tasks];
     let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
@@ -126,12 +126,12 @@ pub(super) fn stream(context: &Context<'_>) -> anyhow::Result<Section> {
 }
 
 /// Mean times of one placement by rate and seed.
-pub(super) struct Measured {
+pub(super) struct SimulatedPlacement {
     pub(super) placement: &'static str,
     pub(super) by_rate: Vec<(f64, Vec<f64>)>,
 }
 
-fn measured(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<Vec<Measured>> {
+fn measured(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<Vec<SimulatedPlacement>> {
     let lambdas: Vec<f64> = context.scaled(
         vec![10.0, 25.0],
         vec![5.0, 10.0, 15.0, 20.0, 25.0, 28.0],
@@ -143,8 +143,10 @@ fn measured(context: &Context<'_>, jobs: u64, seeds: &[u64]) -> anyhow::Result<V
         simulate_stream(placement, lambda, jobs, seed)
     })?
     .into_iter();
-    let by_rate =
-        |placement| Measured { placement, by_rate: lambdas.iter().copied().zip(means.by_ref()).collect() };
+    let by_rate = |placement| SimulatedPlacement {
+        placement,
+        by_rate: lambdas.iter().copied().zip(means.by_ref()).collect(),
+    };
     Ok(PLACEMENTS.map(by_rate).into())
 }
 
@@ -184,7 +186,7 @@ fn jobs_at(lambda: f64, jobs: u64, seed: u64) -> impl Iterator<Item = Job> {
 }
 
 /// Judges the ratio of two placements' times: for each seed the geometric mean over the rates.
-pub(super) fn of_placements(measured: &[Measured]) -> Vec<Claim> {
+pub(super) fn of_placements(measured: &[SimulatedPlacement]) -> Vec<Claim> {
     let logarithms = |name: &str| -> Vec<f64> {
         let Some(one) = measured.iter().find(|one| one.placement == name) else { return Vec::new() };
         let seeds = one.by_rate.iter().map(|(_, samples)| samples.len()).min().unwrap_or(0);

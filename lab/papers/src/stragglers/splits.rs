@@ -151,14 +151,14 @@ fn fair(end: f64, ends: [f64; 2]) -> anyhow::Result<Compared> {
     let why = WORDS.note("saturation", holes![near = ends[0], end = ends[1]]);
     let grid = Model { gap: [ours - ends[1], ours - ends[0]], why };
     let what = format!("fair above M-EP, D = 0, 40 workers, lambda up to {end} of N mu_min, average in %");
-    let beside = Beside::exact(what, ours, Known::text(ABOVE_FAIR).printed());
+    let beside = KnownNumber::exact(what, ours, Known::text(ABOVE_FAIR).printed());
     Ok(beside.model(Some(&grid)).note(WORDS.note("fair", holes![])).judged())
 }
 
 fn pure_deterministic(delay: f64) -> anyhow::Result<Compared> {
     let ours = average_above_m_ep("pure-deterministic:", delay, 0.99)?;
     let what = format!("pure-deterministic above M-EP, D = {delay} s, 40 workers, average in %");
-    let beside = Beside::exact(what, ours, Known::text(ABOVE_DETERMINISTIC).printed());
+    let beside = KnownNumber::exact(what, ours, Known::text(ABOVE_DETERMINISTIC).printed());
     Ok(beside.note(WORDS.note("deterministic", holes![])).judged())
 }
 

@@ -3,11 +3,11 @@
 pub(super) mod refuted;
 pub(super) mod whole;
 
-use super::words::Words;
+use super::words::PaperWords;
 use super::{asrpt, deadlines, overlap, pairs, real, stragglers};
 use refuted::Rules;
 
-fn all() -> Vec<(Vec<&'static Words>, Vec<Rules>)> {
+fn all() -> Vec<(Vec<&'static PaperWords>, Vec<Rules>)> {
     vec![
         (vec![&asrpt::WORDS], asrpt::tests::made_up::rules()),
         (vec![&overlap::WORDS], overlap::tests::made_up::rules()),

@@ -5,7 +5,7 @@ use super::compare::{json_of, list};
 use super::{field, within};
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum;
-use gristmill_scheduler::policy::pairs::{self, Rule};
+use gristmill_scheduler::policy::pairs::{self, PairsRule};
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
 
@@ -52,18 +52,18 @@ pub(super) fn compute(input: &Value, expect: &Map<String, Value>) -> Result<Valu
 }
 
 /// Returns the algorithm by its name in the cases, or by the policy's.
-fn rule(name: &str, alpha: f64, k: usize, delta: f64) -> Option<Rule> {
+fn rule(name: &str, alpha: f64, k: usize, delta: f64) -> Option<PairsRule> {
     Some(match name {
-        "alg1_pair" | "pair" => Rule::Pair { delta },
-        "alg2_couple" | "couple" => Rule::Couple { delta },
-        "alg3_generalized" | "generalized" => Rule::Generalized { delta, alpha },
-        "alg4_group" | "group" => Rule::Group { alpha, k },
-        "alg6_ncouple" | "n-couple" => Rule::NewCouple { delta },
-        "alg7_match" | "match" => Rule::Match { alpha },
-        "maxdiff" | "max-diff" => Rule::MaxDiff,
-        "pairwise" => Rule::Pairwise,
-        "maxshuffle" | "max-shuffle" => Rule::MaxShuffle,
-        "maxsrpt" | "max-srpt" => Rule::MaxSrpt,
+        "alg1_pair" | "pair" => PairsRule::Pair { delta },
+        "alg2_couple" | "couple" => PairsRule::Couple { delta },
+        "alg3_generalized" | "generalized" => PairsRule::Generalized { delta, alpha },
+        "alg4_group" | "group" => PairsRule::Group { alpha, k },
+        "alg6_ncouple" | "n-couple" => PairsRule::NewCouple { delta },
+        "alg7_match" | "match" => PairsRule::Match { alpha },
+        "maxdiff" | "max-diff" => PairsRule::MaxDiff,
+        "pairwise" => PairsRule::Pairwise,
+        "maxshuffle" | "max-shuffle" => PairsRule::MaxShuffle,
+        "maxsrpt" | "max-srpt" => PairsRule::MaxSrpt,
         _ => return None,
     })
 }

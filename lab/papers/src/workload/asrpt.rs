@@ -103,7 +103,7 @@ impl AsrptSetting {
 
 /// Division of the reduce work of a job into tasks, each of at least one unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cut {
+pub enum AsrptCut {
     /// Up to ten tasks, each number equally likely, as equal as whole units allow.
     Even,
     /// Up to ten tasks, each number equally likely, cut at random places.
@@ -112,9 +112,9 @@ pub enum Cut {
     Ten,
 }
 
-impl Cut {
+impl AsrptCut {
     /// All ways to split.
-    pub const ALL: [Cut; 3] = [Cut::Even, Cut::Random, Cut::Ten];
+    pub const ALL: [AsrptCut; 3] = [AsrptCut::Even, AsrptCut::Random, AsrptCut::Ten];
 
     /// Returns its name, as in `asrpt:cut=even`.
     #[must_use]
@@ -124,10 +124,12 @@ impl Cut {
 
     fn lengths(self, units: u64, random: &mut ChaCha8Rng) -> Vec<f64> {
         let most = REDUCES_MAX.min(units);
-        let count = if self == Cut::Ten { most } else { random.random_range(1..=most) };
+        let count = if self == AsrptCut::Ten { most } else { random.random_range(1..=most) };
         let mut ends: Vec<u64> = match self {
-            Cut::Even | Cut::Ten => (1..=count).map(|task| (task * units).div_ceil(count)).collect(),
-            Cut::Random => {
+            AsrptCut::Even | AsrptCut::Ten => {
+                (1..=count).map(|task| (task * units).div_ceil(count)).collect()
+            }
+            AsrptCut::Random => {
                 // Cuts are between units, so that no task is empty.
                 let places = seq::index::sample(random, units as usize - 1, count as usize - 1);
                 places.into_iter().map(|place| place as u64 + 1).chain([units]).collect()
@@ -141,21 +143,21 @@ impl Cut {
 
 /// Arrivals of jobs of one setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Arrivals {
+pub struct AsrptArrivals {
     /// Setting of the sizes.
     pub setting: AsrptSetting,
     /// Division of reduces into tasks.
-    pub cut: Cut,
+    pub cut: AsrptCut,
     /// Mean number of jobs per slot; above 0 and at most a million.
     pub rate: f64,
     /// Number of slots in which jobs arrive.
     pub slots: u32,
 }
 
-impl Arrivals {
+impl AsrptArrivals {
     /// Creates the arrivals of the paper.
     #[must_use]
-    pub fn of(setting: AsrptSetting, cut: Cut) -> Self {
+    pub fn of(setting: AsrptSetting, cut: AsrptCut) -> Self {
         Self { setting, cut, rate: RATE, slots: SLOTS }
     }
 
@@ -167,7 +169,7 @@ impl Arrivals {
     }
 }
 
-impl Generator for Arrivals {
+impl Generator for AsrptArrivals {
     /// # Panics
     /// If the rate is out of range.
     fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_> {
@@ -215,12 +217,12 @@ pub(super) const ENTRY: Entry<dyn Generator> = Entry {
 
 fn make(arguments: &mut Arguments<'_>) -> Result<Box<dyn Generator>, ArgumentError> {
     let setting = SETTINGS[arguments.choice("setting", &SETTINGS.map(|setting| setting.name))?];
-    let cut = Cut::ALL[arguments.choice("cut", &Cut::ALL.map(Cut::name))?];
+    let cut = AsrptCut::ALL[arguments.choice("cut", &AsrptCut::ALL.map(AsrptCut::name))?];
     let rate = arguments
         .value("rate", RATE, "a number above 0, at most 1e6", |rate| 0.0 < rate && rate <= RATE_MAX)?;
     let slots = arguments
         .value("slots", SLOTS, "a whole number from 1 to 1e8", |slots| (1..=SLOTS_MAX).contains(&slots))?;
-    Ok(Box::new(Arrivals { setting, cut, rate, slots }))
+    Ok(Box::new(AsrptArrivals { setting, cut, rate, slots }))
 }
 
 #[cfg(test)]
@@ -228,17 +230,17 @@ mod tests {
     use super::*;
     use gristmill_scheduler::station::Station;
 
-    fn jobs(setting: usize, cut: Cut, seed: u64) -> Vec<Job> {
-        Arrivals::of(SETTINGS[setting], cut).jobs(seed).collect()
+    fn jobs(setting: usize, cut: AsrptCut, seed: u64) -> Vec<Job> {
+        AsrptArrivals::of(SETTINGS[setting], cut).jobs(seed).collect()
     }
 
     #[test]
     fn a_seed_gives_the_same_jobs_and_every_cut_cuts_the_same() {
         for setting in 0..4 {
-            let even = jobs(setting, Cut::Even, 7);
-            assert_eq!(even, jobs(setting, Cut::Even, 7));
-            assert_ne!(even, jobs(setting, Cut::Even, 8));
-            for cut in [Cut::Random, Cut::Ten] {
+            let even = jobs(setting, AsrptCut::Even, 7);
+            assert_eq!(even, jobs(setting, AsrptCut::Even, 7));
+            assert_ne!(even, jobs(setting, AsrptCut::Even, 8));
+            for cut in [AsrptCut::Random, AsrptCut::Ten] {
                 let other = jobs(setting, cut, 7);
                 let sizes = |jobs: &[Job]| jobs.iter().map(|job| (job.arrival, job.work)).collect::<Vec<_>>();
                 assert_eq!(sizes(&even), sizes(&other));
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn reduces_are_whole_units_and_add_up() {
-        for cut in Cut::ALL {
+        for cut in AsrptCut::ALL {
             for job in jobs(0, cut, 1).into_iter().chain(jobs(3, cut, 1)) {
                 let most = 10.0_f64.min(job.work[Station::Reduce]);
                 assert!(job.reduces.iter().all(|units| 1.0 <= *units && units.fract() == 0.0), "{job:?}");
@@ -256,8 +258,8 @@ mod tests {
                 assert!(job.reduces.len() as f64 <= most);
                 let spread = job.reduces.iter().fold(0.0_f64, |most, &units| most.max(units))
                     - job.reduces.iter().fold(f64::INFINITY, |least, &units| least.min(units));
-                assert!(cut == Cut::Random || spread <= 1.0);
-                assert!(cut != Cut::Ten || job.reduces.len() as f64 == most);
+                assert!(cut == AsrptCut::Random || spread <= 1.0);
+                assert!(cut != AsrptCut::Ten || job.reduces.len() as f64 == most);
             }
         }
     }
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn sizes_and_arrivals_have_the_means_of_the_paper() {
         for setting in SETTINGS {
-            let long = Arrivals { slots: 20_000, ..Arrivals::of(setting, Cut::Ten) };
+            let long = AsrptArrivals { slots: 20_000, ..AsrptArrivals::of(setting, AsrptCut::Ten) };
             let jobs: Vec<Job> = long.jobs(3).collect();
             let mean =
                 |station: Station| jobs.iter().map(|job| job.work[station]).sum::<f64>() / jobs.len() as f64;
@@ -283,7 +285,7 @@ mod tests {
                 mean(Station::Reduce),
                 setting.name
             );
-            assert!((0.89..=0.9).contains(&Arrivals::of(setting, Cut::Ten).load(MACHINES)));
+            assert!((0.89..=0.9).contains(&AsrptArrivals::of(setting, AsrptCut::Ten).load(MACHINES)));
         }
     }
 

@@ -15,7 +15,7 @@ use std::f64::consts::TAU;
 
 /// Distribution of the sizes of jobs, with mean 1 unless noted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Sizes {
+pub enum SizeLaw {
     /// Map and shuffle uniform from 0 to 2, independent.
     Uniform,
     /// Map and shuffle exponential, independent.
@@ -26,7 +26,7 @@ pub enum Sizes {
     StrongPairs,
     /// Map log-normal with standard deviation 0.6, shuffle the map times a ratio of the same distribution.
     Ratio,
-    /// As [`Sizes::Google`] with the cube root of the ratio, whose mean is below 1.
+    /// As [`SizeLaw::Google`] with the cube root of the ratio, whose mean is below 1.
     Balanced,
     /// The overlap paper's fit of a Google trace: map log-normal with standard deviation 3.65, shuffle the map times a
     /// log-normal ratio with standard deviation 3.28.
@@ -36,16 +36,16 @@ pub enum Sizes {
 /// Standard deviation of the mild log-normal sizes.
 const MILD: f64 = 0.6;
 
-impl Sizes {
+impl SizeLaw {
     /// All distributions, from mild to heavy tails.
-    pub const ALL: [Sizes; 7] = [
-        Sizes::Uniform,
-        Sizes::Exponential,
-        Sizes::LogNormal,
-        Sizes::StrongPairs,
-        Sizes::Ratio,
-        Sizes::Balanced,
-        Sizes::Google,
+    pub const ALL: [SizeLaw; 7] = [
+        SizeLaw::Uniform,
+        SizeLaw::Exponential,
+        SizeLaw::LogNormal,
+        SizeLaw::StrongPairs,
+        SizeLaw::Ratio,
+        SizeLaw::Balanced,
+        SizeLaw::Google,
     ];
 
     /// Returns its name in ids.
@@ -65,7 +65,7 @@ impl Sizes {
             let [map, shuffle] = self.one(&mut random);
             let job = Size { map: mean * map, shuffle: mean * shuffle };
             jobs.push(job);
-            if self == Sizes::StrongPairs {
+            if self == SizeLaw::StrongPairs {
                 jobs.push(Size { map: job.shuffle, shuffle: job.map });
             }
         }
@@ -78,18 +78,18 @@ impl Sizes {
             LogNormal::from_mean_cv(1.0, deviation).expect("a constant above 0").sample(random)
         };
         match self {
-            Sizes::Uniform | Sizes::StrongPairs => {
+            SizeLaw::Uniform | SizeLaw::StrongPairs => {
                 [2.0 * random.random::<f64>(), 2.0 * random.random::<f64>()]
             }
-            Sizes::Exponential => [Exp1.sample(random), Exp1.sample(random)],
-            Sizes::LogNormal => [normal(random, MILD), normal(random, MILD)],
-            Sizes::Ratio => {
+            SizeLaw::Exponential => [Exp1.sample(random), Exp1.sample(random)],
+            SizeLaw::LogNormal => [normal(random, MILD), normal(random, MILD)],
+            SizeLaw::Ratio => {
                 let map = normal(random, MILD);
                 [map, map * normal(random, MILD)]
             }
-            Sizes::Balanced | Sizes::Google => {
+            SizeLaw::Balanced | SizeLaw::Google => {
                 let (map, ratio) = (normal(random, MAP_DEVIATION), normal(random, RATIO_DEVIATION));
-                [map, map * if self == Sizes::Google { ratio } else { ratio.cbrt() }]
+                [map, map * if self == SizeLaw::Google { ratio } else { ratio.cbrt() }]
             }
         }
     }
@@ -100,9 +100,9 @@ const DAY: f64 = 86_400.0;
 
 /// Jobs that arrive over time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Stream {
+pub struct JobStream {
     /// Distribution of sizes.
-    pub sizes: Sizes,
+    pub sizes: SizeLaw,
     /// Number of jobs.
     pub jobs: usize,
     /// Mean map size, in seconds.
@@ -113,7 +113,7 @@ pub struct Stream {
     pub swing: f64,
 }
 
-impl Stream {
+impl JobStream {
     /// Draws the jobs in the order of arrival. The same seed gives the same jobs.
     #[must_use]
     pub fn draw(&self, seed: u64) -> Vec<Job> {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn sizes_have_the_mean_they_are_said_to_have() {
-        for sizes in Sizes::ALL {
+        for sizes in SizeLaw::ALL {
             let jobs = sizes.draw(COUNT, 10.0, 7);
             assert_eq!(jobs.len(), COUNT);
             assert!(jobs.iter().all(|job| 0.0 <= job.map && 0.0 <= job.shuffle && job.total().is_finite()));
@@ -158,11 +158,11 @@ mod tests {
             let (map, shuffle) = (mean(|job| job.map), mean(|job| job.shuffle));
             // Half widths of about three standard errors; those of shuffles with heavy tails are too wide for a useful
             // check.
-            let width = if matches!(sizes, Sizes::Balanced | Sizes::Google) { 0.6 } else { 0.2 };
+            let width = if matches!(sizes, SizeLaw::Balanced | SizeLaw::Google) { 0.6 } else { 0.2 };
             assert!((map - 10.0).abs() < width, "{sizes:?}: {map}");
             match sizes {
-                Sizes::Google => {}
-                Sizes::Balanced => assert!(shuffle < map, "{sizes:?}: {shuffle}"),
+                SizeLaw::Google => {}
+                SizeLaw::Balanced => assert!(shuffle < map, "{sizes:?}: {shuffle}"),
                 _ => assert!((shuffle - 10.0).abs() < width, "{sizes:?}: {shuffle}"),
             }
         }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn strong_pairs_are_a_job_and_its_mirror_image() {
-        let jobs = Sizes::StrongPairs.draw(10, 1.0, 3);
+        let jobs = SizeLaw::StrongPairs.draw(10, 1.0, 3);
         for pair in jobs.chunks(2) {
             assert_eq!((pair[0].map, pair[0].shuffle), (pair[1].shuffle, pair[1].map));
         }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_stream_has_its_load_and_more_arrivals_where_the_day_swings_up() {
-        let stream = Stream { sizes: Sizes::Uniform, jobs: COUNT, mean: 60.0, load: 0.5, swing: 0.8 };
+        let stream = JobStream { sizes: SizeLaw::Uniform, jobs: COUNT, mean: 60.0, load: 0.5, swing: 0.8 };
         let jobs = stream.draw(5);
         assert!(jobs.is_sorted_by_key(|job| job.arrival));
         let load = 60.0 * COUNT as f64 / jobs.last().unwrap().arrival;

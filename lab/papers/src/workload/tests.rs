@@ -1,6 +1,6 @@
 //! Efficiency ratios of the ASRPT paper's workloads against those of another program.
 
-use super::asrpt::{Arrivals, Cut, MACHINES, SETTINGS};
+use super::asrpt::{AsrptArrivals, AsrptCut, MACHINES, SETTINGS};
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::slotted::{Config, lower_bound, run};
 use gristmill_scheduler::workload::{Generator as _, Job};
@@ -15,10 +15,10 @@ fn flow(name: &str, preemptive: bool, machines: u32, jobs: &[Job]) -> f64 {
 
 /// Checks mean efficiency ratios of a few seeds in the four settings, in the order of `SETTINGS`. The reference values
 /// are means of 30 seeds of an independent implementation, with the half widths of their 95 % intervals.
-fn check_ratios(cut: Cut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]) {
+fn check_ratios(cut: AsrptCut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]) {
     const SEEDS: u64 = 3;
     for (index, setting) in SETTINGS.into_iter().enumerate() {
-        let jobs = |seed| Arrivals::of(setting, cut).jobs(seed).collect::<Vec<Job>>();
+        let jobs = |seed| AsrptArrivals::of(setting, cut).jobs(seed).collect::<Vec<Job>>();
         let seeds: Vec<(Vec<Job>, f64)> = (1..=SEEDS)
             .map(|seed| (jobs(seed), lower_bound::total_flow(MACHINES, &jobs(seed)).unwrap()))
             .collect();
@@ -41,7 +41,7 @@ fn check_ratios(cut: Cut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]
 #[test]
 fn asrpt_mc_ratio_preemptive() {
     check_ratios(
-        Cut::Even,
+        AsrptCut::Even,
         true,
         &[
             ("dsrpt", [[1.48, 0.029], [1.889, 0.032], [1.42, 0.029], [1.568, 0.03]]),
@@ -56,7 +56,7 @@ fn asrpt_mc_ratio_preemptive() {
 #[test]
 fn asrpt_mc_ratio_non_preemptive_even() {
     check_ratios(
-        Cut::Even,
+        AsrptCut::Even,
         false,
         &[
             ("asrpt", [[6.402, 0.286], [3.289, 0.105], [5.623, 0.327], [2.865, 0.119]]),
@@ -70,7 +70,7 @@ fn asrpt_mc_ratio_non_preemptive_even() {
 #[test]
 fn asrpt_mc_ratio_non_preemptive_random() {
     check_ratios(
-        Cut::Random,
+        AsrptCut::Random,
         false,
         &[
             ("asrpt", [[10.272, 0.462], [4.42, 0.14], [8.603, 0.384], [3.729, 0.139]]),
@@ -84,7 +84,7 @@ fn asrpt_mc_ratio_non_preemptive_random() {
 #[test]
 fn asrpt_mc_ratio_non_preemptive_ten() {
     check_ratios(
-        Cut::Ten,
+        AsrptCut::Ten,
         false,
         &[
             ("asrpt", [[3.067, 0.072], [2.05, 0.057], [2.603, 0.116], [1.717, 0.049]]),

@@ -3,8 +3,10 @@
 //!
 //! Not here: the jobs, and costs that follow from their times alone (`trials`).
 
-use super::trials::{Shape, Trial, Which};
-use crate::simulate::{KnownJob, Measured, MeasuredJob, SimulateError, SizeSource, SystemCosts, simulate};
+use super::trials::{CalibrationTrial, ClusterShape, Which};
+use crate::simulate::{
+    KnownJob, MeasuredJob, RunMeasurements, SimulateError, SizeSource, SystemCosts, simulate,
+};
 use gristmill_runtime::api::ExactWork;
 use gristmill_runtime::registry::Registry;
 use std::collections::BTreeMap;
@@ -16,23 +18,23 @@ const BOUNDS: [f64; 2] = [1e-6, 1e-2];
 const HALVINGS: u32 = 9;
 
 /// Context of a fit, in which a trial is a job of the simulator.
-pub(super) struct Fit<'a> {
+pub(super) struct FitContext<'a> {
     pub registry: &'a Registry,
     pub estimator: &'a str,
-    pub shape: Shape,
+    pub shape: ClusterShape,
     /// Measurements of the calibration run, for the shape of the cluster.
-    pub measured: &'a Measured,
+    pub measured: &'a RunMeasurements,
 }
 
 /// Part of a job's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Span {
+pub(super) enum JobSpan {
     Flow,
     /// Time after the last segment.
     Reduces,
 }
 
-impl Span {
+impl JobSpan {
     /// Returns the length of the span, from these instants of the job.
     pub fn of(self, arrived: f64, shuffle_done: f64, ended: f64) -> f64 {
         match self {
@@ -46,7 +48,7 @@ impl Span {
 #[derive(Clone, Copy)]
 pub(super) struct TinyTrial<'a> {
     pub which: Which,
-    pub span: Span,
+    pub span: JobSpan,
     /// Job as it was submitted.
     pub job: &'a MeasuredJob,
     pub seconds: f64,
@@ -59,7 +61,7 @@ pub(super) struct Tiny<'a> {
     pub outputs: Option<TinyTrial<'a>>,
 }
 
-impl Fit<'_> {
+impl FitContext<'_> {
     /// Returns costs with which the simulator takes as long for these trials as the cluster did. They are
     /// fitted one after the other: of a map, of a request, of a reduce.
     ///
@@ -96,7 +98,7 @@ impl Fit<'_> {
     fn seconds(&self, trial: TinyTrial<'_>, costs: &SystemCosts) -> Result<f64, SimulateError> {
         let work = self.shape.trial(trial.which).work();
         let known = KnownJob { arrival: 0.0, deadline: None, work, source: SizeSource::Told };
-        let alone = Measured { jobs: vec![trial.job.clone()], ..self.measured.clone() };
+        let alone = RunMeasurements { jobs: vec![trial.job.clone()], ..self.measured.clone() };
         let scenario = alone.predicted(&BTreeMap::from([(trial.job.job, known)]), costs)?;
         let jobs = simulate(self.registry, &scenario, "fifo", "pull", self.estimator)?;
         Ok(jobs.first().map_or(0.0, |job| trial.span.of(job.arrived, job.shuffle_done, job.ended)))
@@ -108,7 +110,7 @@ fn with(mut costs: SystemCosts, change: impl FnOnce(&mut SystemCosts)) -> System
     costs
 }
 
-impl Trial {
+impl CalibrationTrial {
     /// Returns the task times and output of the trial.
     pub fn work(self) -> ExactWork {
         ExactWork {

@@ -9,15 +9,15 @@ mod trials;
 
 use super::run::{JOURNAL, Runner};
 use super::statistics::median;
-use super::store::Store;
-use super::workload::{DrawnJob, Kind, Workload};
+use super::store::ComparisonStore;
+use super::workload::{DrawnJob, JobKind, Workload};
 use super::{CompareError, Site};
-use crate::simulate::{Measured, MeasuredJob, SystemCosts};
-use fit::{Fit, Span, Tiny, TinyTrial};
+use crate::simulate::{MeasuredJob, RunMeasurements, SystemCosts};
+use fit::{FitContext, JobSpan, Tiny, TinyTrial};
 use gristmill_runtime::registry::Registry;
 use std::path::Path;
 use std::time::Duration;
-use trials::{IDLE_SECONDS, Shape, Times, Trial, Which, costs};
+use trials::{CalibrationTrial, ClusterShape, IDLE_SECONDS, TrialTimes, Which, costs};
 
 /// File of the store with the costs that were found.
 const FILE: &str = "calibration.json";
@@ -34,7 +34,10 @@ const IDLE_PAUSE: Duration = Duration::from_millis(500);
 const ROUNDS: usize = 3;
 
 /// Measures the costs; `None` if interrupted. Measurements of an earlier call are read from the directory.
-pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<SystemCosts>, CompareError> {
+pub(super) fn measure(
+    runner: &Runner<'_>,
+    store: &ComparisonStore,
+) -> Result<Option<SystemCosts>, CompareError> {
     if let Some(known) = store.read_json(FILE)? {
         return Ok(Some(known));
     }
@@ -43,7 +46,7 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
     let workers = config.workers.count;
     let slots = workers * config.workers.each.slots.total();
     let paced = config.workers.each.nic_bytes_per_second.is_some();
-    let shape = Shape { workers, slots, cores, paced, bytes: most_bytes(runner.workload) };
+    let shape = ClusterShape { workers, slots, cores, paced, bytes: most_bytes(runner.workload) };
     let kinds = Which::ALL.map(|which| kind(&shape.trial(which)));
     let workload = Workload::batch("calibration", kinds.to_vec());
     let of = |kind: usize, index: usize| DrawnJob {
@@ -62,7 +65,7 @@ pub(super) fn measure(runner: &Runner<'_>, store: &Store) -> Result<Option<Syste
         ..*runner
     };
     let read = |_, directory: &Path| {
-        Measured::read(&directory.join(JOURNAL)).map_err(|source| CompareError::Calibration { source })
+        RunMeasurements::read(&directory.join(JOURNAL)).map_err(|source| CompareError::Calibration { source })
     };
     let Some(measured) = calibrates.run_apart(store, "calibration", &jobs, &pauses(), read)? else {
         return Ok(None);
@@ -92,40 +95,44 @@ fn pauses() -> Vec<Duration> {
 fn found(
     registry: &Registry,
     estimator: &str,
-    shape: Shape,
-    measured: &Measured,
+    shape: ClusterShape,
+    measured: &RunMeasurements,
 ) -> Result<SystemCosts, CompareError> {
-    let seen = Seen { jobs: order().zip(&measured.jobs).collect() };
+    let seen = CalibrationJobs { jobs: order().zip(&measured.jobs).collect() };
     let found = costs(shape, &seen.times());
-    let fit = Fit { registry, estimator, shape, measured };
+    let fit = FitContext { registry, estimator, shape, measured };
     let tiny = Tiny {
-        maps: seen.tiny(Which::TinyMaps, Span::Flow),
-        reduces: seen.tiny(Which::TinyReduces, Span::Reduces),
-        outputs: seen.tiny(Which::TinyOutputs, Span::Flow),
+        maps: seen.tiny(Which::TinyMaps, JobSpan::Flow),
+        reduces: seen.tiny(Which::TinyReduces, JobSpan::Reduces),
+        outputs: seen.tiny(Which::TinyOutputs, JobSpan::Flow),
     };
     fit.fitted(found, &tiny).map_err(|source| CompareError::Fit { source })
 }
 
-fn kind(trial: &Trial) -> Kind {
+fn kind(trial: &CalibrationTrial) -> JobKind {
     let seconds = format!("{}us", (trial.seconds * 1e6).round());
     let [maps, bytes] = [trial.maps, trial.bytes].map(|number| number.to_string());
     let arguments =
         ["--maps", &maps, "--map-time", &seconds, "--reduce-time", &seconds, "--map-bytes", &bytes];
-    Kind { reduces: Some(trial.reduces), exact: Some(trial.work()), ..Kind::new("synthetic", &arguments) }
+    JobKind {
+        reduces: Some(trial.reduces),
+        exact: Some(trial.work()),
+        ..JobKind::new("synthetic", &arguments)
+    }
 }
 
 /// Measurements of the jobs.
-struct Seen<'a> {
+struct CalibrationJobs<'a> {
     jobs: Vec<(Which, &'a MeasuredJob)>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> CalibrationJobs<'a> {
     fn all(&self, which: Which) -> impl Iterator<Item = &'a MeasuredJob> {
         self.jobs.iter().filter(move |(one, _)| *one == which).map(|(_, job)| *job)
     }
 
     /// Returns a trial of tiny tasks, with the measured length of this span.
-    fn tiny(&self, which: Which, span: Span) -> Option<TinyTrial<'a>> {
+    fn tiny(&self, which: Which, span: JobSpan) -> Option<TinyTrial<'a>> {
         let job = self.all(which).next()?;
         let measured = self.all(which).filter_map(|job| {
             let ended = job.ended?;
@@ -159,12 +166,12 @@ impl<'a> Seen<'a> {
         self.all(which).next().and_then(|job| Some(to(job)? - from(job)?)).unwrap_or(0.0)
     }
 
-    fn times(&self) -> Times {
+    fn times(&self) -> TrialTimes {
         let flow = |which| self.time(which, |job| Some(job.arrived), |job| job.ended);
         let gathering = |which| self.time(which, |job| Some(job.arrived), |job| job.shuffle_done);
         let beyond_all =
             |of: fn(&MeasuredJob) -> Vec<f64>| median(self.all(Which::Idle).flat_map(of)).unwrap_or(0.0);
-        Times {
+        TrialTimes {
             idle_task: [
                 beyond_all(|job| beyond(&job.map_seconds, &job.map_overheads)),
                 beyond_all(|job| beyond(&job.reduce_seconds, &job.reduce_overheads)),
@@ -196,7 +203,7 @@ mod tests {
 
     #[test]
     fn most_bytes_are_those_of_the_largest_job_that_says_its_own() {
-        let mut workload = Workload::batch("sizes", vec![Kind::new("synthetic", &[]); 3]);
+        let mut workload = Workload::batch("sizes", vec![JobKind::new("synthetic", &[]); 3]);
         assert_eq!(most_bytes(&workload), 0.0);
         for (kind, bytes) in workload.kinds.iter_mut().zip([7.0, 9e7]) {
             let (map_seconds, reduce_seconds) = (vec![0.0], Vec::new());

@@ -35,7 +35,7 @@ const MANY_BYTES: [f64; 2] = [(32 << 20) as f64, (256 << 20) as f64];
 
 /// Job that is only used for calibration.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Trial {
+pub(super) struct CalibrationTrial {
     pub maps: u32,
     pub reduces: u32,
     /// Output bytes of each map.
@@ -74,7 +74,7 @@ impl Which {
 
 /// Properties of a cluster that matter here.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Shape {
+pub(super) struct ClusterShape {
     pub workers: u32,
     pub slots: u32,
     pub cores: u32,
@@ -84,28 +84,28 @@ pub(super) struct Shape {
     pub bytes: f64,
 }
 
-impl Shape {
-    pub fn trial(self, which: Which) -> Trial {
-        let nothing = Trial { maps: MAPS, reduces: 1, bytes: 0, seconds: 0.0 };
-        let tiny = Trial { maps: TINY, seconds: TINY_SECONDS, ..nothing };
+impl ClusterShape {
+    pub fn trial(self, which: Which) -> CalibrationTrial {
+        let nothing = CalibrationTrial { maps: MAPS, reduces: 1, bytes: 0, seconds: 0.0 };
+        let tiny = CalibrationTrial { maps: TINY, seconds: TINY_SECONDS, ..nothing };
         let bytes = BYTES_PER_HOME * self.workers;
         match which {
-            Which::Idle => Trial { maps: 2, reduces: 2, bytes, seconds: IDLE_SECONDS },
+            Which::Idle => CalibrationTrial { maps: 2, reduces: 2, bytes, seconds: IDLE_SECONDS },
             Which::Maps => nothing,
-            Which::Outputs => Trial { maps: OUTPUTS[0], reduces: self.workers, bytes, ..nothing },
-            Which::Segments => Trial { maps: OUTPUTS[1], reduces: REDUCES, bytes, ..nothing },
-            Which::Reduces => Trial { maps: 1, reduces: REDUCES, ..nothing },
+            Which::Outputs => CalibrationTrial { maps: OUTPUTS[0], reduces: self.workers, bytes, ..nothing },
+            Which::Segments => CalibrationTrial { maps: OUTPUTS[1], reduces: REDUCES, bytes, ..nothing },
+            Which::Reduces => CalibrationTrial { maps: 1, reduces: REDUCES, ..nothing },
             // As many maps as processors, so that no map waits for another. One part for each worker, so
             // that the number of bytes from others is known.
             Which::Bytes => {
                 let maps = self.cores.min(self.slots).max(1);
                 let bytes = self.bytes.clamp(MANY_BYTES[0], MANY_BYTES[1]) / f64::from(maps);
-                Trial { maps, reduces: self.workers, bytes: bytes as u32, ..nothing }
+                CalibrationTrial { maps, reduces: self.workers, bytes: bytes as u32, ..nothing }
             }
             Which::TinyMaps => tiny,
             // Each reduce merges a few segments.
-            Which::TinyReduces => Trial { maps: TINY / 8, reduces: TINY, bytes, ..tiny },
-            Which::TinyOutputs => Trial { reduces: self.workers, bytes, ..tiny },
+            Which::TinyReduces => CalibrationTrial { maps: TINY / 8, reduces: TINY, bytes, ..tiny },
+            Which::TinyOutputs => CalibrationTrial { reduces: self.workers, bytes, ..tiny },
         }
     }
 
@@ -117,7 +117,7 @@ impl Shape {
 
 /// Measured times of the jobs, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Times {
+pub(super) struct TrialTimes {
     /// Times of a map and a reduce on an idle cluster beyond their sleep, from order to event.
     pub idle_task: [f64; 2],
     /// Time from the last map's end to the last segment, on an idle cluster.
@@ -136,7 +136,7 @@ pub(super) struct Times {
 }
 
 /// Returns the costs that explain these times: of tasks that arrive in batches, and without requests.
-pub(super) fn costs(shape: Shape, times: &Times) -> SystemCosts {
+pub(super) fn costs(shape: ClusterShape, times: &TrialTimes) -> SystemCosts {
     let processors = shape.processors();
     let beyond = |flow: f64| (flow - times.idle_flow).max(0.0) * processors;
     let (maps, reduces) = (shape.trial(Which::Maps), shape.trial(Which::Reduces));
@@ -170,7 +170,7 @@ pub(super) fn costs(shape: Shape, times: &Times) -> SystemCosts {
 }
 
 /// Returns the cost of a byte of a map and of a reduce, and of a byte that comes from another worker.
-fn byte_work(shape: Shape, times: &Times, reduce: f64) -> ([f64; 2], f64) {
+fn byte_work(shape: ClusterShape, times: &TrialTimes, reduce: f64) -> ([f64; 2], f64) {
     let trial = shape.trial(Which::Bytes);
     let bytes = f64::from(trial.bytes) * f64::from(trial.maps);
     let workers = f64::from(shape.workers);
@@ -201,10 +201,10 @@ fn solved(few: (f64, f64, f64), many: (f64, f64, f64)) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { workers: 4, slots: 8, cores: 2, paced: false, bytes: 0.0 };
+    const SHAPE: ClusterShape = ClusterShape { workers: 4, slots: 8, cores: 2, paced: false, bytes: 0.0 };
 
     /// Returns the times of jobs under these costs of the system.
-    fn times_of(costs: &SystemCosts) -> Times {
+    fn times_of(costs: &SystemCosts) -> TrialTimes {
         let (idle_flow, idle_gathering) = (0.003, 0.002);
         // Three of four outputs are fetched.
         let gathering = |which: Which, maps: f64, reduces: f64| {
@@ -215,7 +215,7 @@ mod tests {
         };
         // Two maps on two processors, then 3 of 4 bytes are fetched, then four reduces.
         let bytes = f64::from(SHAPE.trial(Which::Bytes).bytes);
-        Times {
+        TrialTimes {
             idle_task: costs.task,
             idle_fetch: costs.fetch,
             idle_flow,
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn trial_of_many_bytes_moves_as_many_as_the_largest_job_within_bounds() {
         let moved = |bytes| {
-            let trial = Shape { bytes, ..SHAPE }.trial(Which::Bytes);
+            let trial = ClusterShape { bytes, ..SHAPE }.trial(Which::Bytes);
             f64::from(trial.maps) * f64::from(trial.bytes)
         };
         assert_eq!(moved(1e8), 1e8);
@@ -276,7 +276,7 @@ mod tests {
         (times.idle_flow, times.idle_gathering) = (1.0, 1.0);
         let found = costs(SHAPE, &times);
         assert_eq!((found.work, found.fetch_work, found.segment_work), ([0.0; 2], 0.0, 0.0));
-        let one = Shape { workers: 1, ..SHAPE };
+        let one = ClusterShape { workers: 1, ..SHAPE };
         assert_eq!(costs(one, &times).fetch_work, 0.0);
     }
 }

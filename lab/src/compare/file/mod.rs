@@ -16,7 +16,7 @@
 mod tests;
 mod values;
 
-use super::workload::{Arrivals, DATA_MARK, DataSet, Kind, Order, Workload};
+use super::workload::{Arrivals, DATA_MARK, DataSet, JobKind, Order, Workload};
 use gristmill_worker::exit::{self, Exit, ExitsWith};
 use std::io;
 use std::path::Path;
@@ -31,21 +31,21 @@ pub struct WorkloadFile {
     /// Flags of the cluster as on the command line, names without leading hyphens.
     pub cluster: Vec<(&'static str, String)>,
     /// Input files and directories that must exist, and the place where each is named.
-    pub inputs: Vec<(String, FilePlace)>,
+    pub inputs: Vec<(String, TextPosition)>,
     /// Jobs that must be known, and the place where each is named.
-    pub jobs: Vec<(String, FilePlace)>,
+    pub jobs: Vec<(String, TextPosition)>,
 }
 
 /// Position in a text, counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FilePlace {
+pub struct TextPosition {
     /// Line number.
     pub line: usize,
     /// Number of the character in the line.
     pub column: usize,
 }
 
-impl std::fmt::Display for FilePlace {
+impl std::fmt::Display for TextPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -70,7 +70,7 @@ pub enum FileError {
         /// Path of the trace.
         file: String,
         /// Position in the file.
-        place: FilePlace,
+        place: TextPosition,
         /// Description of the error.
         reason: String,
     },
@@ -100,17 +100,17 @@ pub fn read(path: &Path) -> Result<WorkloadFile, FileError> {
 
 /// Text of a file, for positions in it.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct FileText<'a> {
     file: &'a str,
     text: &'a str,
 }
 
-impl Source<'_> {
-    fn place(self, at: usize) -> FilePlace {
+impl FileText<'_> {
+    fn place(self, at: usize) -> TextPosition {
         let before = &self.text[..self.text.floor_char_boundary(at)];
         let line = 1 + before.bytes().filter(|&byte| byte == b'\n').count();
         let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count();
-        FilePlace { line, column }
+        TextPosition { line, column }
     }
 
     fn refuse(self, at: usize, reason: impl Into<String>) -> FileError {
@@ -123,7 +123,7 @@ impl Source<'_> {
 /// # Errors
 /// The first mistake in the text.
 pub fn parse(file: &str, stem: &str, text: &str, directory: &Path) -> Result<WorkloadFile, FileError> {
-    let source = Source { file, text };
+    let source = FileText { file, text };
     let refused = |error: toml::de::Error| {
         source.refuse(error.span().map_or(0, |span| span.start), error.message().replace('\n', ", "))
     };
@@ -186,8 +186,8 @@ fn path_in(directory: &Path, input: &str) -> String {
     directory.join(input).display().to_string()
 }
 
-fn kind(table: &JobTable, directory: &Path) -> Kind {
-    let mut kind = Kind::new(table.name.get_ref(), &[]);
+fn kind(table: &JobTable, directory: &Path) -> JobKind {
+    let mut kind = JobKind::new(table.name.get_ref(), &[]);
     kind.label = table.label.clone().unwrap_or(kind.label);
     kind.arguments.clone_from(&table.args);
     let inputs = table.inputs.iter().flat_map(Spanned::get_ref);
@@ -206,7 +206,7 @@ fn kind(table: &JobTable, directory: &Path) -> Kind {
 }
 
 /// Refuses arguments that name generated data that does not exist.
-fn refuse_missing_data(kind: &Kind, data: &[DataSet]) -> Result<(), String> {
+fn refuse_missing_data(kind: &JobKind, data: &[DataSet]) -> Result<(), String> {
     for argument in &kind.arguments {
         for named in argument.split(DATA_MARK).skip(1) {
             let name = named.strip_prefix('/').unwrap_or(named).split(['/', ',', '=']).next();

@@ -68,7 +68,7 @@ pub(super) struct JobTable {
     #[serde(default)]
     pub args: Vec<String>,
     pub inputs: Option<Spanned<Vec<String>>>,
-    pub count: Option<Jobs>,
+    pub count: Option<JobCount>,
     pub reduces: Option<Whole<1, 100_000>>,
     pub split_size: Option<Size>,
     pub deadline: Option<Span>,
@@ -83,7 +83,7 @@ pub(super) struct JobTable {
 pub(super) struct Whole<const MIN: i64, const MAX: i64>(pub i64);
 
 pub(super) type Seed = Whole<0, { i64::MAX }>;
-pub(super) type Jobs = Whole<1, { JOBS_MAX as i64 }>;
+pub(super) type JobCount = Whole<1, { JOBS_MAX as i64 }>;
 
 impl<const MIN: i64, const MAX: i64> TryFrom<i64> for Whole<MIN, MAX> {
     type Error = String;

@@ -6,7 +6,7 @@ use super::text::SIMULATIONS;
 use crate::compare::Comparison;
 use crate::compare::record::{JobRun, RunRecord};
 use crate::compare::series::{
-    Row, binned, busy_slots, lane_rows, makespan, received_bytes, receiving, slot_rows, slots_of,
+    SlotRow, binned, busy_slots, lane_rows, makespan, received_bytes, receiving, slot_rows, slots_of,
 };
 use crate::compare::simulation_error::PHASES;
 use crate::compare::statistics::{mean, sorted};
@@ -182,7 +182,7 @@ pub(super) fn slots_per_job(run: &RunRecord) -> Chart {
 
 /// Chart of the attempts in each slot, and of the data that each worker received.
 pub(super) fn slots_and_lanes(run: &RunRecord) -> Chart {
-    let mut rows: Vec<Row> = slot_rows(run).into_iter().chain(lane_rows(run)).collect();
+    let mut rows: Vec<SlotRow> = slot_rows(run).into_iter().chain(lane_rows(run)).collect();
     let left_out = rows.len().saturating_sub(ROWS_MAX);
     rows.truncate(ROWS_MAX);
     // The first row is at the top.

@@ -8,9 +8,9 @@ use crate::compare::record::{JobRun, RunRecord, SimulatedPhases};
 use crate::compare::statistics::Difference;
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
-use crate::compare::{Comparison, Store};
+use crate::compare::{Comparison, ComparisonStore};
 use crate::report::Circumstances;
-use crate::report::{Document, Part, csv};
+use crate::report::{Document, DocumentPart, csv};
 use gristmill_scheduler::metrics::{JOB_COLUMNS, JobTimes};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -41,10 +41,11 @@ struct Results<'a> {
 pub fn write(
     comparison: &Comparison,
     circumstances: &Circumstances,
-    store: &Store,
+    store: &ComparisonStore,
 ) -> Result<PathBuf, StoreError> {
     let sections = sections(comparison);
-    let part = Part { name: "", title: "", about: &[], sections: &sections, directory: Some("figures") };
+    let part =
+        DocumentPart { name: "", title: "", about: &[], sections: &sections, directory: Some("figures") };
     let names: Vec<&str> = comparison.contenders.iter().map(|one| one.name.as_str()).collect();
     let lead = lead(comparison);
     let page = Document {
@@ -102,7 +103,7 @@ fn lead(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Job of a run with related data.
-struct Row<'a> {
+struct JobCsvRow<'a> {
     run: &'a RunRecord,
     job: &'a JobRun,
     alone: Option<f64>,
@@ -111,7 +112,7 @@ struct Row<'a> {
 }
 
 /// Column of `report.csv`; empty where the number does not exist.
-type NumberColumn = (&'static str, fn(&Row<'_>) -> Option<f64>);
+type NumberColumn = (&'static str, fn(&JobCsvRow<'_>) -> Option<f64>);
 
 /// Columns after those that identify the job and give its times.
 const NUMBERS: [NumberColumn; 20] = [
@@ -137,7 +138,7 @@ const NUMBERS: [NumberColumn; 20] = [
     ("predicted-reduces", |row| row.predicted.map(|job| job.phases[3])),
 ];
 
-impl Row<'_> {
+impl JobCsvRow<'_> {
     fn cells(&self) -> Vec<String> {
         let contender = &self.run.contender;
         let names = [
@@ -166,7 +167,7 @@ fn jobs_csv(comparison: &Comparison) -> String {
         let alone = comparison.alone_of(run.repetition);
         run.jobs.iter().map(move |job| {
             let (replayed, predicted) = (run.replayed.job(job.index), run.predicted.job(job.index));
-            Row { run, job, alone: alone.get(&job.index).copied(), replayed, predicted }.cells()
+            JobCsvRow { run, job, alone: alone.get(&job.index).copied(), replayed, predicted }.cells()
         })
     });
     csv::lines([head].into_iter().chain(rows))

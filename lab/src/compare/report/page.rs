@@ -8,7 +8,7 @@ use crate::compare::Comparison;
 use crate::compare::record::RunRecord;
 use crate::compare::statistics::Difference;
 use crate::compare::summary::Summary;
-use crate::report::{Block, Cell, Column, Section, Table};
+use crate::report::{Block, Cell, Column, ReportTable, Section};
 use gristmill_scheduler::metrics::Metric;
 
 /// Metrics of the first table.
@@ -79,7 +79,7 @@ pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries:
         let title = Cell::text(metric.declaration().title());
         std::iter::once(title).chain(summaries.iter().map(|one| cell(one, metric))).collect()
     });
-    Block::Table(Table::new(id, caption, head.collect(), rows.collect()))
+    Block::Table(ReportTable::new(id, caption, head.collect(), rows.collect()))
 }
 
 /// Section with the meaning of each metric of the page.
@@ -90,7 +90,7 @@ fn meanings(summaries: &[Summary]) -> Section {
         [declaration.name, declaration.unit, declaration.meaning].map(Cell::text).to_vec()
     });
     let columns = Column::list(&[("metric", ""), ("unit", ""), ("meaning", "")]);
-    let table = Table::new("metrics", "Metrics of this page", columns, rows.collect());
+    let table = ReportTable::new("metrics", "Metrics of this page", columns, rows.collect());
     let text = "Of one run each; tables show means over repetitions. The time alone is what the same job took on \
                 the same cluster when no other was there, the median of several runs.";
     section("metrics", "What the metrics mean", &[text], vec![Block::Table(table)])
@@ -143,7 +143,7 @@ fn difference_table(differences: &[Difference]) -> Block {
             Cell::text(one.words()),
         ]
     };
-    Block::Table(Table::new(
+    Block::Table(ReportTable::new(
         "differences",
         "Paired differences of the mean flow time: what is judged",
         Column::list(&[
@@ -184,7 +184,7 @@ fn stations(first: &[&RunRecord]) -> Section {
 fn deadlines(comparison: &Comparison) -> Option<Section> {
     let jobs = || comparison.runs.iter().flat_map(|run| run.jobs.iter().map(move |job| (run, job)));
     jobs().find(|(_, job)| job.deadline.is_some())?;
-    let mut table = Table::new(
+    let mut table = ReportTable::new(
         "deadlines",
         "Jobs with a deadline, first repetition",
         Column::list(&[

@@ -8,7 +8,7 @@ use crate::compare::Comparison;
 use crate::compare::record::{RunRecord, SimulatedRun};
 use crate::compare::simulation_error::SimulationError;
 use crate::compare::summary::Summary;
-use crate::report::{Block, Cell, Column, Section, Table};
+use crate::report::{Block, Cell, Column, ReportTable, Section};
 
 pub(super) fn section(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let mut text = vec![
@@ -49,7 +49,7 @@ fn missing(comparison: &Comparison, what: &str, of: fn(&RunRecord) -> &Simulated
 }
 
 /// Table of errors with one row for each policy and simulation.
-fn errors(summaries: &[Summary]) -> Table {
+fn errors(summaries: &[Summary]) -> ReportTable {
     let columns = [
         ("policy", ""),
         ("simulation", ""),
@@ -79,5 +79,5 @@ fn errors(summaries: &[Summary]) -> Table {
         known.map(|(what, error)| row(summary, what, error)).collect::<Vec<_>>()
     });
     let caption = "Errors of the simulations: simulated minus measured";
-    Table::new("simulation-errors", caption, Column::list(&columns), rows.collect())
+    ReportTable::new("simulation-errors", caption, Column::list(&columns), rows.collect())
 }

@@ -1,7 +1,7 @@
 //! A report of made-up runs is complete and has valid markup.
 
 use super::*;
-use crate::compare::Store;
+use crate::compare::ComparisonStore;
 use crate::compare::testing::{comparison, job, run};
 use crate::compare::{Comparison, record};
 use crate::report::{Block, Circumstances};
@@ -64,7 +64,7 @@ fn page_has_all_sections_and_says_what_is_shown() {
 #[test]
 fn files_can_be_read_by_people_and_programs() {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&directory.path().join("out"), &Value::Null, false).unwrap();
+    let store = ComparisonStore::open(&directory.path().join("out"), &Value::Null, false).unwrap();
     let circumstances = Circumstances::now("gristmill lab compare".to_owned(), Vec::new());
     let page = write(&made(), &circumstances, &store).unwrap();
     let html = std::fs::read_to_string(page).unwrap();
@@ -104,7 +104,7 @@ fn table_has_a_line_for_each_policy_with_both_simulated_means_beside() {
 #[test]
 fn page_of_more_repetitions_than_one_before_says_that_verdicts_were_seen() {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&directory.path().join("out"), &Value::Null, false).unwrap();
+    let store = ComparisonStore::open(&directory.path().join("out"), &Value::Null, false).unwrap();
     let circumstances = Circumstances::now("gristmill lab compare".to_owned(), Vec::new());
     let page = |repetitions: u32| {
         let comparison = Comparison { repetitions, looks: store.looks().unwrap(), ..made() };

@@ -23,10 +23,10 @@ const COLUMNS: [Metric; 9] = [
 ];
 
 /// Name of a simulation, and its error in a summary.
-pub(super) type Simulation = (&'static str, fn(&Summary) -> Option<&SimulationError>);
+pub(super) type NamedSimulation = (&'static str, fn(&Summary) -> Option<&SimulationError>);
 
 /// Both simulations.
-pub(super) const SIMULATIONS: [Simulation; 2] =
+pub(super) const SIMULATIONS: [NamedSimulation; 2] =
     [("replayed", |summary| summary.replayed.as_ref()), ("predicted", |summary| summary.predicted.as_ref())];
 
 pub(super) fn columns(metrics: &[Metric], summaries: &[Summary]) -> Vec<Metric> {
@@ -40,7 +40,7 @@ pub fn table(comparison: &Comparison) -> String {
     let summaries = comparison.summaries();
     let metrics = columns(&COLUMNS, &summaries);
     let simulations = SIMULATIONS.iter().filter(|(_, of)| summaries.iter().any(|one| of(one).is_some()));
-    let simulations: Vec<&Simulation> = simulations.collect();
+    let simulations: Vec<&NamedSimulation> = simulations.collect();
     let header = metrics.iter().map(|metric| metric.declaration().title());
     let mut header: Vec<String> = std::iter::once("policy".to_owned()).chain(header).collect();
     header.extend(simulations.iter().map(|(name, _)| format!("{name}, s")));

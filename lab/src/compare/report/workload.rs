@@ -3,8 +3,8 @@
 use super::page::metric_table;
 use crate::compare::Comparison;
 use crate::compare::statistics::order;
-use crate::compare::workload::{Arrivals, Kind, Order, Workload};
-use crate::report::{Block, Cell, Column, Section, Table, number};
+use crate::compare::workload::{Arrivals, JobKind, Order, Workload};
+use crate::report::{Block, Cell, Column, ReportTable, Section, number};
 use gristmill_scheduler::metrics::Metric;
 
 /// Maximum number of kinds listed. A trace has one for each job.
@@ -49,9 +49,9 @@ fn arrivals(workload: &Workload) -> String {
     format!("{arrivals}, {order}. {again}")
 }
 
-fn kinds(workload: &Workload) -> Table {
+fn kinds(workload: &Workload) -> ReportTable {
     let columns = ["kind", "job", "how many", "arguments", "reduces", "weight", "deadline, s"];
-    Table::new(
+    ReportTable::new(
         "jobs",
         "Kinds of jobs",
         columns.map(|name| Column::new(name, "")).to_vec(),
@@ -59,7 +59,7 @@ fn kinds(workload: &Workload) -> Table {
     )
 }
 
-fn kind(kind: &Kind) -> Vec<Cell> {
+fn kind(kind: &JobKind) -> Vec<Cell> {
     vec![
         Cell::text(kind.label.clone()),
         Cell::text(kind.job.clone()),
@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn page_says_that_nothing_was_drawn_anew_where_there_is_nothing_to_draw() {
-        let mut listed = Workload::batch("listed", vec![Kind::new("sort", &[]), Kind::new("grep", &[])]);
+        let mut listed =
+            Workload::batch("listed", vec![JobKind::new("sort", &[]), JobKind::new("grep", &[])]);
         listed.redraw = true;
         assert!(
             arrivals(&listed).ends_with("meet the same jobs at the same times."),

@@ -4,7 +4,7 @@ mod false_verdicts;
 
 use super::rounds::same_output;
 use super::testing::{contender, job, run as made};
-use super::workload::Kind;
+use super::workload::JobKind;
 use super::*;
 use gristmill_runtime::cluster::WorkerProcesses;
 use gristmill_runtime::deciders::DeciderNames;
@@ -38,13 +38,13 @@ fn given() -> JoinLine {
     }
 }
 
-fn refused(kinds: Vec<Kind>, options: &Options) -> String {
+fn refused(kinds: Vec<JobKind>, options: &Options) -> String {
     let workload = Workload::batch("w", kinds);
     check(&Registry::standard(), &workload, options).unwrap_err().to_string()
 }
 
-fn sleeper() -> Vec<Kind> {
-    vec![Kind::new("synthetic", &["--maps", "2"])]
+fn sleeper() -> Vec<JobKind> {
+    vec![JobKind::new("synthetic", &["--maps", "2"])]
 }
 
 #[test]
@@ -62,9 +62,9 @@ fn mistakes_are_told_before_anything_starts() {
     assert!(unknown.contains("`max-srpt`, which is not compared: name one of fifo, fair"), "{unknown}");
     assert!(refused(sleeper(), &against(&["fifo"], "fifo")).contains("`fifo` is alone"));
     assert!(refused(sleeper(), &Options { repetitions: 0, ..options(&["fifo"]) }).contains("0 repetitions"));
-    let unknown = refused(vec![Kind::new("wordcuont", &[])], &fine);
+    let unknown = refused(vec![JobKind::new("wordcuont", &[])], &fine);
     assert!(unknown.contains("did you mean `wordcount`?"), "{unknown}");
-    let arguments = refused(vec![Kind::new("synthetic", &["--mapps", "2"])], &fine);
+    let arguments = refused(vec![JobKind::new("synthetic", &["--mapps", "2"])], &fine);
     assert!(arguments.contains("`synthetic`") && arguments.contains("--mapps"), "{arguments}");
     assert!(refused(Vec::new(), &fine).contains("no jobs"));
 }
@@ -91,7 +91,7 @@ fn cluster_of_other_pool_weights_is_another_setting() {
     let workload = Workload::batch("w", sleeper());
     let opened = |weight: f64| {
         let options = Options { site: Site::Embedded(cluster(weight)), ..options(&["fair"]) };
-        Store::open(&directory.path().join("out"), &prepare::setting(&workload, &options), true)
+        ComparisonStore::open(&directory.path().join("out"), &prepare::setting(&workload, &options), true)
     };
     opened(1.0).unwrap();
     opened(1.0).unwrap();

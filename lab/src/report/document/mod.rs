@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 /// Group of sections.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct DocumentPart<'a> {
     /// Name for anchors; may be empty if there is only one part.
     pub name: &'a str,
     /// Heading of the part; may be empty if there is only one part.
@@ -32,20 +32,20 @@ pub struct Part<'a> {
 }
 
 /// Block with the name of its files.
-struct Named<'a> {
+struct NamedBlock<'a> {
     block: &'a Block,
     name: String,
 }
 
 /// Section with its anchor.
-struct Placed<'a> {
+struct AnchoredSection<'a> {
     section: &'a Section,
     anchor: String,
-    blocks: Vec<Named<'a>>,
+    blocks: Vec<NamedBlock<'a>>,
 }
 
-impl<'a> Part<'a> {
-    fn placed(&self) -> Vec<Placed<'a>> {
+impl<'a> DocumentPart<'a> {
+    fn placed(&self) -> Vec<AnchoredSection<'a>> {
         let (mut anchors, mut files) = (Names::default(), Names::default());
         let place = |section: &'a Section| {
             let anchor = anchors.take(&section.id);
@@ -57,9 +57,9 @@ impl<'a> Part<'a> {
                     Block::Comparison(_) => files.take(&format!("{}-compared", section.id)),
                     Block::Claims(_) => files.take(&format!("{}-claims", section.id)),
                 };
-                Named { block, name }
+                NamedBlock { block, name }
             });
-            Placed { section, anchor, blocks: blocks.collect() }
+            AnchoredSection { section, anchor, blocks: blocks.collect() }
         };
         self.sections.iter().map(place).collect()
     }
@@ -68,7 +68,7 @@ impl<'a> Part<'a> {
     #[must_use]
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
-        for Named { block, name } in self.placed().into_iter().flat_map(|placed| placed.blocks) {
+        for NamedBlock { block, name } in self.placed().into_iter().flat_map(|placed| placed.blocks) {
             let table = match block {
                 Block::Chart(chart) => {
                     files.push((format!("{name}.svg"), svg::file(chart)));
@@ -96,7 +96,7 @@ pub struct Document<'a> {
     /// Paragraphs under the title.
     pub lead: &'a [String],
     /// Parts in order.
-    pub parts: &'a [Part<'a>],
+    pub parts: &'a [DocumentPart<'a>],
     /// True if it starts with the counts of agreeing numbers and of claims that hold.
     pub summary: bool,
     /// Data that differs between runs. It is on the last line, the only one that differs.
@@ -107,7 +107,7 @@ impl Document<'_> {
     /// Returns the page as HTML.
     #[must_use]
     pub fn html(&self) -> String {
-        let placed: Vec<Vec<Placed<'_>>> = self.parts.iter().map(Part::placed).collect();
+        let placed: Vec<Vec<AnchoredSection<'_>>> = self.parts.iter().map(DocumentPart::placed).collect();
         let title = plain(self.title);
         let mut out = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -141,7 +141,7 @@ impl Document<'_> {
         out
     }
 
-    fn contents(&self, placed: &[Vec<Placed<'_>>]) -> String {
+    fn contents(&self, placed: &[Vec<AnchoredSection<'_>>]) -> String {
         let mut out = String::from("<ol class=\"parts\">\n");
         for (part, placed) in self.parts.iter().zip(placed) {
             out.push_str("<li>");
@@ -155,7 +155,7 @@ impl Document<'_> {
                 );
             }
             out.push_str("<ol>\n");
-            for Placed { section, anchor, .. } in placed {
+            for AnchoredSection { section, anchor, .. } in placed {
                 let _ = writeln!(
                     out,
                     "<li><a href=\"#{anchor}\">{}{}</a></li>",
@@ -232,7 +232,7 @@ fn mark(section: &Section) -> String {
     format!("<span class=\"mark {class}\" role=\"img\" aria-label=\"{word}\" title=\"{word}\">{mark}</span>")
 }
 
-fn write_part(part: &Part<'_>, placed: &[Placed<'_>], out: &mut String) {
+fn write_part(part: &DocumentPart<'_>, placed: &[AnchoredSection<'_>], out: &mut String) {
     // Without a heading of its own, a part's sections are directly below the page's title.
     let level = if part.title.is_empty() { 2 } else { 3 };
     if part.title.is_empty() {
@@ -246,7 +246,7 @@ fn write_part(part: &Part<'_>, placed: &[Placed<'_>], out: &mut String) {
         );
     }
     out.push_str(&paragraphs(part.about));
-    for Placed { section, anchor, blocks: named } in placed {
+    for AnchoredSection { section, anchor, blocks: named } in placed {
         let _ = writeln!(
             out,
             "<section class=\"section\" aria-labelledby=\"{anchor}\">\n<h{level} id=\"{anchor}\">{} <a class=\"anchor\" \
@@ -261,8 +261,8 @@ fn write_part(part: &Part<'_>, placed: &[Placed<'_>], out: &mut String) {
 }
 
 /// Writes blocks one after the other. Consecutive charts share a row where there is room.
-fn write_blocks(part: &Part<'_>, named: &[Named<'_>], out: &mut String) {
-    let charts = |one: &Named<'_>| matches!(one.block, Block::Chart(_));
+fn write_blocks(part: &DocumentPart<'_>, named: &[NamedBlock<'_>], out: &mut String) {
+    let charts = |one: &NamedBlock<'_>| matches!(one.block, Block::Chart(_));
     for run in named.chunk_by(|left, right| charts(left) && charts(right)) {
         let figures = run.iter().all(charts);
         if figures {
@@ -272,7 +272,7 @@ fn write_blocks(part: &Part<'_>, named: &[Named<'_>], out: &mut String) {
                 "<div class=\"figures\">\n"
             });
         }
-        for Named { block, name } in run {
+        for NamedBlock { block, name } in run {
             let path = part.directory.map(|directory| format!("{}/{name}", escape(directory)));
             blocks::html(block, path.as_deref(), out);
         }

@@ -1,20 +1,20 @@
 //! Tests of pages, on a made-up paper with every kind of block.
 
-use super::{Document, Part};
+use super::{Document, DocumentPart};
 use crate::report::page;
 use crate::report::tests::{Paper, check_markup, paper, references};
 use crate::report::{Block, Section};
 use std::collections::BTreeSet;
 
 fn book(papers: &[Paper]) -> String {
-    let parts: Vec<Part<'_>> = papers.iter().map(part).collect();
+    let parts: Vec<DocumentPart<'_>> = papers.iter().map(part).collect();
     let footer = ["2026-11-21".to_owned(), "a machine\nwith <two> lines".to_owned()];
     let lead = ["Run with `--quick`.".to_owned()];
     Document { title: "All & everything", lead: &lead, parts: &parts, summary: true, footer: &footer }.html()
 }
 
-fn part(paper: &Paper) -> Part<'_> {
-    Part {
+fn part(paper: &Paper) -> DocumentPart<'_> {
+    DocumentPart {
         name: paper.name,
         title: paper.title,
         about: &paper.about,

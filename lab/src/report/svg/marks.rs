@@ -3,7 +3,7 @@
 //! Not here: axes and text.
 
 use super::frame::Frame;
-use super::{Curve, Drawing, Point, px};
+use super::{Drawing, SvgCurve, SvgPoint, px};
 use crate::report::escape::escape;
 use crate::report::number;
 use crate::report::{Axis, ChartKind};
@@ -39,7 +39,7 @@ pub(super) fn draw(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
     }
 }
 
-fn line(kind: ChartKind, drawing: &Drawing<'_>, curve: &Curve<'_>, frame: &Frame, out: &mut String) {
+fn line(kind: ChartKind, drawing: &Drawing<'_>, curve: &SvgCurve<'_>, frame: &Frame, out: &mut String) {
     let points = &curve.points;
     out.push_str(&curve.open(""));
     if kind != ChartKind::Points {
@@ -61,7 +61,7 @@ fn line(kind: ChartKind, drawing: &Drawing<'_>, curve: &Curve<'_>, frame: &Frame
     out.push_str("</g>\n");
 }
 
-fn path(kind: ChartKind, frame: &Frame, points: &[Point]) -> String {
+fn path(kind: ChartKind, frame: &Frame, points: &[SvgPoint]) -> String {
     let mut path = String::new();
     for (place, point) in points.iter().enumerate() {
         let (x, y) = (px(frame.across(point.x)), px(frame.up(point.y)));
@@ -75,7 +75,12 @@ fn path(kind: ChartKind, frame: &Frame, points: &[Point]) -> String {
 }
 
 /// Draws the sample of a series in a legend: left end, middle height and width.
-pub(super) fn sample(kind: ChartKind, curve: &Curve<'_>, (x, y, width): (f64, f64, f64), out: &mut String) {
+pub(super) fn sample(
+    kind: ChartKind,
+    curve: &SvgCurve<'_>,
+    (x, y, width): (f64, f64, f64),
+    out: &mut String,
+) {
     out.push_str(&curve.open(""));
     if matches!(kind, ChartKind::Bars | ChartKind::Spans) {
         let (x, y) = (px(x + width - 14.0), px(y - 6.0));
@@ -89,7 +94,7 @@ pub(super) fn sample(kind: ChartKind, curve: &Curve<'_>, (x, y, width): (f64, f6
     out.push_str("</g>\n");
 }
 
-fn whisker(frame: &Frame, x: f64, point: &Point) -> String {
+fn whisker(frame: &Frame, x: f64, point: &SvgPoint) -> String {
     if point.half_width == 0.0 {
         return String::new();
     }
@@ -109,7 +114,7 @@ const SHAPES: [&[(f64, f64)]; 5] = [
 ];
 
 /// Returns the closed shape of a series around a position.
-fn mark(curve: &Curve<'_>, (x, y): (f64, f64)) -> String {
+fn mark(curve: &SvgCurve<'_>, (x, y): (f64, f64)) -> String {
     let shape = SHAPES[(curve.look.colour + curve.look.round) % SHAPES.len()];
     let corner = |(right, down): &(f64, f64)| {
         format!("{} {}", px(x + MARK_RADIUS * right), px(y + MARK_RADIUS * down))
@@ -181,7 +186,7 @@ fn spans(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {
 }
 
 /// Returns the numbers of a point as text.
-fn words(drawing: &Drawing<'_>, curve: &Curve<'_>, point: &Point) -> String {
+fn words(drawing: &Drawing<'_>, curve: &SvgCurve<'_>, point: &SvgPoint) -> String {
     let half_width = (0.0 < point.half_width).then_some(point.half_width);
     let x = labelled(&drawing.chart.x, point.x, None);
     let y = labelled(&drawing.chart.y, point.y, half_width);

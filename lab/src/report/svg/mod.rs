@@ -37,7 +37,7 @@ pub(super) const STYLE: &str = include_str!("chart.css");
 
 /// Point with its interval.
 #[derive(Clone, Copy, Debug)]
-struct Point {
+struct SvgPoint {
     x: f64,
     y: f64,
     half_width: f64,
@@ -45,13 +45,13 @@ struct Point {
 
 /// Series as drawn.
 #[derive(Debug)]
-struct Curve<'a> {
+struct SvgCurve<'a> {
     series: &'a Series,
     look: Look,
-    points: Vec<Point>,
+    points: Vec<SvgPoint>,
 }
 
-impl Curve<'_> {
+impl SvgCurve<'_> {
     /// Opens a group for marks of this series.
     fn open(&self, class: &str) -> String {
         let reference = if self.series.reference { " reference" } else { "" };
@@ -63,7 +63,7 @@ impl Curve<'_> {
 #[derive(Debug)]
 struct Drawing<'a> {
     chart: &'a Chart,
-    curves: Vec<Curve<'a>>,
+    curves: Vec<SvgCurve<'a>>,
     x_extent: Option<(f64, f64)>,
     y_extent: Option<(f64, f64)>,
     /// Number of points that no axis can show.
@@ -84,7 +84,7 @@ impl<'a> Drawing<'a> {
                     .filter(|y| drawable(&chart.y, *y))
                     .for_each(|y| widen(&mut drawing.y_extent, y));
             }
-            drawing.curves.push(Curve { series, look, points: thinned(points) });
+            drawing.curves.push(SvgCurve { series, look, points: thinned(points) });
         }
         drawing
     }
@@ -105,17 +105,17 @@ impl<'a> Drawing<'a> {
     }
 }
 
-fn points_of(chart: &Chart, series: &Series) -> Vec<Point> {
+fn points_of(chart: &Chart, series: &Series) -> Vec<SvgPoint> {
     let with_width = |(index, &(x, y)): (usize, &(f64, f64))| {
         let half_width = series.half_widths.get(index).copied();
-        Point { x, y, half_width: half_width.filter(|half| drawable(&chart.y, *half)).unwrap_or(0.0) }
+        SvgPoint { x, y, half_width: half_width.filter(|half| drawable(&chart.y, *half)).unwrap_or(0.0) }
     };
     let points = series.points.iter().enumerate().map(with_width);
     points.filter(|point| drawable(&chart.x, point.x) && drawable(&chart.y, point.y)).collect()
 }
 
 /// Thins too many points: keeps those at the ends of equal ranges, with the lowest and the highest of each.
-fn thinned(points: Vec<Point>) -> Vec<Point> {
+fn thinned(points: Vec<SvgPoint>) -> Vec<SvgPoint> {
     let count = points.len();
     if count <= POINTS_MAX {
         return points;

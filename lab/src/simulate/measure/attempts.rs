@@ -1,7 +1,7 @@
 //! Slots held by attempts, from their launch, queueing and suspension to their end.
 
 use super::super::WorkerShape;
-use super::{MAP, Meter, REDUCE, SUSPENSION};
+use super::{MAP, REDUCE, RunMeter, SUSPENSION};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{AttemptId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Bytes, Span, Time};
@@ -28,7 +28,7 @@ pub(super) struct OpenAttempt {
     pub(super) held: Span,
 }
 
-impl Meter {
+impl RunMeter {
     pub(super) fn launch(&mut self, attempt: AttemptId, worker: WorkerId) {
         if let Some(book) = self.jobs.get_mut(&attempt.task.job) {
             book.started.get_or_insert(self.now);

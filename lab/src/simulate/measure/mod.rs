@@ -9,7 +9,7 @@ mod book;
 mod orders;
 
 use super::traffic::Traffic;
-use super::{Measured, Overheads, WorkerShape};
+use super::{Overheads, RunMeasurements, WorkerShape};
 use attempts::{LiveWorker, OpenAttempt};
 use book::JobBook;
 use gristmill_runtime::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
@@ -17,7 +17,7 @@ use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
 use gristmill_scheduler::job::JobSpec;
 use gristmill_scheduler::units::{Bytes, Time};
-use orders::{Announce, JobEnded, JournalOrder, Launch, Retract};
+use orders::{Announce, JobEnded, JournalOrder, LaunchOrder, Retract};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub enum MeasureError {
     NoJobs,
 }
 
-impl Measured {
+impl RunMeasurements {
     /// Reads a journal file to its end.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Measured {
     /// # Errors
     /// The input is not a journal, or no job arrives in it.
     pub fn from_journal<R: BufRead>(journal: &mut JournalReader<R>) -> Result<Self, MeasureError> {
-        let mut meter = Meter::new(journal.header());
+        let mut meter = RunMeter::new(journal.header());
         while let Some(record) = journal.record().map_err(|source| MeasureError::Read { source })? {
             let line = journal.line();
             meter.take(record).map_err(|source| MeasureError::Order { line, source })?;
@@ -72,8 +72,8 @@ impl Measured {
 }
 
 /// State while a journal is read.
-struct Meter {
-    result: Measured,
+struct RunMeter {
+    result: RunMeasurements,
     now: Time,
     /// Reported properties of workers before they join.
     told: BTreeMap<WorkerId, (f64, Option<u64>)>,
@@ -93,21 +93,21 @@ struct Meter {
     network: Option<Bytes>,
 }
 
-/// Indices in [`Meter::samples`].
+/// Indices in [`RunMeter::samples`].
 const MAP: usize = 0;
 const REDUCE: usize = 1;
 const FETCH: usize = 2;
 const SUSPENSION: usize = 3;
 
-impl Meter {
+impl RunMeter {
     fn new(header: &JournalHeader) -> Self {
-        let result = Measured {
+        let result = RunMeasurements {
             policy: header.policy.clone(),
             placement: header.placement.clone(),
             estimator: header.estimator.clone(),
             memory: header.memory.clone(),
             core: header.core.clone(),
-            ..Measured::default()
+            ..RunMeasurements::default()
         };
         Self {
             result,
@@ -184,7 +184,7 @@ impl Meter {
     }
 
     fn order(&mut self, JournalOrder { launch, announce, retract, job_ended }: JournalOrder) {
-        if let Some(Launch { attempt, worker }) = launch {
+        if let Some(LaunchOrder { attempt, worker }) = launch {
             self.launch(attempt, worker);
         }
         if let Some(Announce { map, from, to }) = announce.filter(|order| order.from != order.to) {
@@ -255,7 +255,7 @@ impl Meter {
         }
     }
 
-    fn finish(mut self) -> Result<Measured, MeasureError> {
+    fn finish(mut self) -> Result<RunMeasurements, MeasureError> {
         let first = self.jobs.values().map(|book| book.arrived).min().ok_or(MeasureError::NoJobs)?;
         let seconds = |time: Time| time.seconds() - first.seconds();
         let mut result = std::mem::take(&mut self.result);

@@ -8,14 +8,14 @@ use serde_json::Value;
 #[derive(Deserialize)]
 pub(super) struct JournalOrder {
     #[serde(alias = "resume")]
-    pub(super) launch: Option<Launch>,
+    pub(super) launch: Option<LaunchOrder>,
     pub(super) announce: Option<Announce>,
     pub(super) retract: Option<Retract>,
     pub(super) job_ended: Option<JobEnded>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Launch {
+pub(super) struct LaunchOrder {
     pub(super) attempt: AttemptId,
     pub(super) worker: WorkerId,
 }

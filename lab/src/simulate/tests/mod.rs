@@ -29,8 +29,8 @@ fn replay_text(text: &str) -> Result<Replayed, ReplayError> {
     replay(&Registry::standard(), &mut JournalReader::new(text.as_bytes()).unwrap())
 }
 
-fn measure(text: &str) -> Measured {
-    Measured::from_journal(&mut JournalReader::new(text.as_bytes()).unwrap()).unwrap()
+fn measure(text: &str) -> RunMeasurements {
+    RunMeasurements::from_journal(&mut JournalReader::new(text.as_bytes()).unwrap()).unwrap()
 }
 
 /// Random numbers from a seed, which is printed.
@@ -304,7 +304,7 @@ fn a_suspended_reduce_counts_what_it_ran_and_what_the_suspension_cost_apart() {
     assert!((measured.jobs[0].reduce_seconds[0] - 0.13).abs() < 1e-9, "{:?}", measured.jobs[0]);
 }
 
-fn replay_with(measured: &Measured, policy: &str) -> Vec<SimulatedJob> {
+fn replay_with(measured: &RunMeasurements, policy: &str) -> Vec<SimulatedJob> {
     simulate(&Registry::standard(), &measured.replayed().unwrap(), policy, "pull", "history").unwrap()
 }
 
@@ -357,7 +357,7 @@ fn what_cannot_be_simulated_says_why() {
     let registry = Registry::standard();
     let unknown = simulate(&registry, &measured.replayed().unwrap(), "fifa", "pull", "history").unwrap_err();
     assert!(unknown.to_string().contains("did you mean `fifo`"), "{unknown}");
-    let nobody = Measured { workers: Vec::new(), ..measured.clone() };
+    let nobody = RunMeasurements { workers: Vec::new(), ..measured.clone() };
     assert!(matches!(nobody.replayed(), Err(SimulateError::NoWorkers)));
     let mut failed = measured;
     failed.jobs.iter_mut().for_each(|job| job.succeeded = false);

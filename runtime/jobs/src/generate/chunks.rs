@@ -11,7 +11,7 @@ const QUEUE_MAX: usize = 2;
 
 /// The file to which a chunk belongs: two files of one run must not use the same random numbers.
 #[derive(Clone, Copy)]
-pub(super) enum Stream {
+pub(super) enum ChunkStream {
     Text = 0,
     Records = 1,
     Users = 2,
@@ -22,7 +22,7 @@ pub(super) enum Stream {
 pub(super) struct Draws(ChaCha8Rng);
 
 impl Draws {
-    pub(super) fn new(seed: u64, stream: Stream, chunk: u64) -> Self {
+    pub(super) fn new(seed: u64, stream: ChunkStream, chunk: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         let mut generator = ChaCha8Rng::from_seed(key);
@@ -43,7 +43,7 @@ impl Draws {
 
 /// Amount of data written.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct WrittenBytes {
     pub(super) bytes: u64,
     pub(super) lines: u64,
 }
@@ -55,7 +55,7 @@ pub(super) fn write_in_order(
     count: u64,
     threads: usize,
     chunk: impl Fn(u64) -> Vec<u8> + Sync,
-) -> io::Result<Written> {
+) -> io::Result<WrittenBytes> {
     std::thread::scope(|scope| {
         let mut makers = Vec::new();
         for first in 0..threads.max(1) as u64 {
@@ -72,7 +72,7 @@ pub(super) fn write_in_order(
             std::thread::Builder::new().spawn_scoped(scope, make)?;
             makers.push(receiver);
         }
-        let mut written = Written::default();
+        let mut written = WrittenBytes::default();
         for receiver in makers.iter().cycle().take(usize::try_from(count).unwrap_or(usize::MAX)) {
             let bytes = receiver.recv().map_err(|_| io::Error::other("a generating thread ended early"))?;
             file.write_all(&bytes)?;

@@ -131,10 +131,10 @@ fn run_with_threads(arguments: &GenerateArgs, threads: usize) -> Result<Generate
     if !(0.0..=EXPONENT_MAX).contains(&exponent) {
         return Err(GenerateError::Exponent { exponent });
     }
-    let target = |name: &str| Target { path: inside(&arguments.output, name), arguments, threads };
+    let target = |name: &str| GenerateTarget { path: inside(&arguments.output, name), arguments, threads };
     let files = match arguments.kind {
         Kind::Text => {
-            let words = text::Words::new(arguments.words, exponent);
+            let words = text::DrawnWords::new(arguments.words, exponent);
             vec![target("text.txt").write(text::chunk_count(size), |index| words.chunk(seed, index, size))?]
         }
         Kind::Records => {
@@ -160,13 +160,13 @@ fn inside(output: &Path, name: &str) -> PathBuf {
 }
 
 /// One file to be written.
-struct Target<'a> {
+struct GenerateTarget<'a> {
     path: PathBuf,
     arguments: &'a GenerateArgs,
     threads: usize,
 }
 
-impl Target<'_> {
+impl GenerateTarget<'_> {
     fn write(
         self,
         chunk_count: u64,

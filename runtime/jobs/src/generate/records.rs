@@ -2,7 +2,7 @@
 //! letters that depend on the number, a line break. They are both fixed-length records and lines.
 
 use super::GenerateError;
-use super::chunks::{Draws, Stream};
+use super::chunks::{ChunkStream, Draws};
 
 /// Bytes of a record, with its line break.
 pub(super) const RECORD_BYTES: u64 = 100;
@@ -25,7 +25,7 @@ pub(super) fn chunk_count(records: u64) -> u64 {
 
 /// Chunk `index` of a file of `records` records.
 pub(super) fn chunk(seed: u64, index: u64, records: u64) -> Vec<u8> {
-    let mut draws = Draws::new(seed, Stream::Records, index);
+    let mut draws = Draws::new(seed, ChunkStream::Records, index);
     let first = index * RECORDS_PER_CHUNK;
     let end = records.min(first + RECORDS_PER_CHUNK);
     let mut out = Vec::with_capacity(((end - first) * RECORD_BYTES) as usize);

@@ -5,7 +5,7 @@
 //! Quoted fields are not generated; tests of quoting write their own files.
 
 use super::GenerateError;
-use super::chunks::{Draws, Stream};
+use super::chunks::{ChunkStream, Draws};
 use super::zipf::Zipf;
 use std::io::Write;
 
@@ -71,7 +71,7 @@ impl Tables {
     }
 
     pub(super) fn users(&self, chunk: u64) -> Vec<u8> {
-        let mut draws = Draws::new(self.seed, Stream::Users, chunk);
+        let mut draws = Draws::new(self.seed, ChunkStream::Users, chunk);
         rows(chunk, self.users, "user,name,country,joined", |user, out| {
             let first = FIRST_NAMES[draws.below(16) as usize];
             let last = LAST_NAMES[draws.below(16) as usize];
@@ -82,7 +82,7 @@ impl Tables {
     }
 
     pub(super) fn visits(&self, chunk: u64) -> Vec<u8> {
-        let mut draws = Draws::new(self.seed, Stream::Visits, chunk);
+        let mut draws = Draws::new(self.seed, ChunkStream::Visits, chunk);
         let visitors = self.users + self.users.div_ceil(20);
         rows(chunk, self.visits, "visit,user,day,page,seconds", |visit, out| {
             let rank = u64::from(self.visitors.draw(&mut draws));

@@ -63,7 +63,7 @@ fn another_seed_gives_other_bytes() {
 
 #[test]
 fn text_has_exactly_the_size_asked_for_and_only_words_of_the_vocabulary() {
-    let words = text::Words::new(1000, 1.0);
+    let words = text::DrawnWords::new(1000, 1.0);
     let vocabulary: std::collections::BTreeSet<&[u8]> = (0..1000).map(|rank| words.word(rank)).collect();
     assert_eq!(vocabulary.len(), 1000);
     for size in [1, 2, 3, 79, 80, 81, 1000, text::CHUNK_BYTES, text::CHUNK_BYTES + 1, 2_500_000] {
@@ -99,7 +99,7 @@ fn zipf_columns_hold_exactly_the_weight_of_each_rank() {
 #[test]
 fn zipf_draws_follow_the_law() {
     let zipf = zipf::Zipf::new(100, 1.0);
-    let mut draws = chunks::Draws::new(7, chunks::Stream::Text, 0);
+    let mut draws = chunks::Draws::new(7, chunks::ChunkStream::Text, 0);
     let mut counts = [0_u32; 100];
     for _ in 0..200_000 {
         counts[zipf.draw(&mut draws) as usize] += 1;

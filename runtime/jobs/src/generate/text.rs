@@ -4,7 +4,7 @@
 //! frequent words are short. Words are joined by one space into lines of up to [`LINE_MAX`] bytes. The last line of a
 //! chunk is padded with spaces, because a cut word would not belong to the vocabulary.
 
-use super::chunks::{Draws, Stream};
+use super::chunks::{ChunkStream, Draws};
 use super::zipf::Zipf;
 
 /// Bytes of a chunk; the last one of a file is shorter.
@@ -19,7 +19,7 @@ const SYLLABLES: u32 = 80;
 const SCATTER: u32 = 37;
 
 /// The vocabulary, and the frequency of each word.
-pub(super) struct Words {
+pub(super) struct DrawnWords {
     zipf: Zipf,
     letters: Vec<u8>,
     /// End of the word of rank `r` in `letters`; it starts at the end of the previous one.
@@ -30,7 +30,7 @@ pub(super) fn chunk_count(size: u64) -> u64 {
     size.div_ceil(CHUNK_BYTES)
 }
 
-impl Words {
+impl DrawnWords {
     pub(super) fn new(count: u32, exponent: f64) -> Self {
         let mut letters = Vec::new();
         let mut ends = Vec::with_capacity(count as usize);
@@ -49,7 +49,7 @@ impl Words {
     /// Chunk `index` of a file of `size` bytes. Ends with a line break.
     pub(super) fn chunk(&self, seed: u64, index: u64, size: u64) -> Vec<u8> {
         let length = CHUNK_BYTES.min(size - index * CHUNK_BYTES) as usize;
-        let mut draws = Draws::new(seed, Stream::Text, index);
+        let mut draws = Draws::new(seed, ChunkStream::Text, index);
         let mut out = Vec::with_capacity(length);
         let mut line_start = 0;
         loop {

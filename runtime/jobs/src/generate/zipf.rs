@@ -13,10 +13,10 @@ const UNIT: f64 = 4_294_967_296.0;
 /// The tables of one law.
 pub(super) struct Zipf {
     total: u64,
-    columns: Vec<Column>,
+    columns: Vec<AliasColumn>,
 }
 
-struct Column {
+struct AliasColumn {
     /// Below it the column's own rank is drawn. `0..=total`.
     threshold: u64,
     other: u32,
@@ -32,14 +32,14 @@ impl Zipf {
         let total: u64 = weights.iter().sum();
         let mut rest: Vec<u128> =
             weights.iter().map(|weight| u128::from(*weight) * u128::from(ranks)).collect();
-        let mut columns: Vec<Column> =
-            (0..ranks).map(|rank| Column { threshold: total, other: rank }).collect();
+        let mut columns: Vec<AliasColumn> =
+            (0..ranks).map(|rank| AliasColumn { threshold: total, other: rank }).collect();
         let room = u128::from(total);
         let (mut poor, mut rich): (Vec<u32>, Vec<u32>) =
             (0..ranks).rev().partition(|rank| rest[*rank as usize] < room);
         while let (Some(taker), Some(giver)) = (poor.pop(), rich.last().copied()) {
             let own = rest[taker as usize];
-            columns[taker as usize] = Column { threshold: own as u64, other: giver };
+            columns[taker as usize] = AliasColumn { threshold: own as u64, other: giver };
             rest[giver as usize] -= room - own;
             if rest[giver as usize] < room {
                 rich.pop();

@@ -5,7 +5,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
-use super::frequency::{Columns, MostFrequent};
+use super::frequency::{CountColumns, MostFrequent};
 use count::{CountLines, CountPerFile};
 use gristmill_worker::api::Sum;
 use gristmill_worker::prelude::*;
@@ -63,7 +63,7 @@ impl Job for Grep {
             JobPlan::map(input, move || CountMatches { pattern: pattern.clone() })
                 .combine(Sum::<u64>::default)
                 .reduces(1)
-                .reduce(|| MostFrequent::new(None, Columns::CountKey))
+                .reduce(|| MostFrequent::new(None, CountColumns::CountKey))
                 .rows(RowLayout::tabs([("count", ColumnKind::Integer), ("match", ColumnKind::Text)]))
         } else if self.count {
             let one_input = self.inputs.len() == 1;

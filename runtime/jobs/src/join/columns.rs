@@ -40,7 +40,7 @@ impl fmt::Display for Side {
 /// A column as the user writes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Column {
+pub enum JoinColumn {
     /// The column named by this number, or else at this place, counted from 1.
     Number(u32),
     /// The column at this place, counted from 1, which is written `#1`.
@@ -49,9 +49,9 @@ pub enum Column {
     Name(String),
 }
 
-impl Column {
+impl JoinColumn {
     pub(super) fn is_name(&self) -> bool {
-        matches!(self, Column::Name(_))
+        matches!(self, JoinColumn::Name(_))
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -59,18 +59,18 @@ impl Column {
             let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
             digits.parse().ok().filter(|_| is_plain)
         };
-        let position = text.strip_prefix('#').and_then(number).map(Column::Position);
-        let column = position.or_else(|| number(text).map(Column::Number));
-        column.or_else(|| Some(Column::Name(text.to_owned())).filter(|_| !text.is_empty()))
+        let position = text.strip_prefix('#').and_then(number).map(JoinColumn::Position);
+        let column = position.or_else(|| number(text).map(JoinColumn::Number));
+        column.or_else(|| Some(JoinColumn::Name(text.to_owned())).filter(|_| !text.is_empty()))
     }
 }
 
-impl fmt::Display for Column {
+impl fmt::Display for JoinColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Column::Number(number) => write!(f, "{number}"),
-            Column::Position(number) => write!(f, "#{number}"),
-            Column::Name(name) => f.write_str(name),
+            JoinColumn::Number(number) => write!(f, "{number}"),
+            JoinColumn::Position(number) => write!(f, "#{number}"),
+            JoinColumn::Name(name) => f.write_str(name),
         }
     }
 }
@@ -83,9 +83,9 @@ pub struct OnError {
 }
 
 /// Parses `left=right`, or one column for both sides.
-pub(super) fn parse_on(text: &str) -> Result<(Column, Column), OnError> {
+pub(super) fn parse_on(text: &str) -> Result<(JoinColumn, JoinColumn), OnError> {
     let (left, right) = text.split_once('=').unwrap_or((text, text));
-    match (Column::parse(left), Column::parse(right)) {
+    match (JoinColumn::parse(left), JoinColumn::parse(right)) {
         (Some(left), Some(right)) => Ok((left, right)),
         _ => Err(OnError { text: text.to_owned() }),
     }
@@ -93,12 +93,12 @@ pub(super) fn parse_on(text: &str) -> Result<(Column, Column), OnError> {
 
 /// A column of one of the tables, as the user writes it for the output: `left.2` or `right.name`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct OutputColumn {
+pub struct JoinedColumn {
     pub(super) side: Side,
-    pub(super) column: Column,
+    pub(super) column: JoinColumn,
 }
 
-impl fmt::Display for OutputColumn {
+impl fmt::Display for JoinedColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.side, self.column)
     }
@@ -114,14 +114,14 @@ pub struct OutputColumnError {
 }
 
 /// Parses `left.COLUMN` or `right.COLUMN`.
-pub(super) fn parse_output_column(text: &str) -> Result<OutputColumn, OutputColumnError> {
+pub(super) fn parse_output_column(text: &str) -> Result<JoinedColumn, OutputColumnError> {
     let parsed = text.split_once('.').and_then(|(side, column)| {
         let side = match side {
             "left" => Side::Left,
             "right" => Side::Right,
             _ => return None,
         };
-        Some(OutputColumn { side, column: Column::parse(column)? })
+        Some(JoinedColumn { side, column: JoinColumn::parse(column)? })
     });
     parsed.ok_or_else(|| OutputColumnError { text: text.to_owned() })
 }
@@ -130,8 +130,8 @@ pub(super) fn parse_output_column(text: &str) -> Result<OutputColumn, OutputColu
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PreparedJoin {
     pub(super) header: bool,
-    pub(super) left: Table,
-    pub(super) right: Table,
+    pub(super) left: JoinTable,
+    pub(super) right: JoinTable,
     /// Columns to write, as places in their rows; `None` for all.
     pub(super) output: Option<Vec<(Side, usize)>>,
     /// The table that each worker holds; `None` for a repartition join.
@@ -142,7 +142,7 @@ pub struct PreparedJoin {
 
 /// One table of a join.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Table {
+pub(super) struct JoinTable {
     /// Places of the join columns in a row, from 0, in the order of `--on`.
     pub(super) keys: Vec<usize>,
     /// Number of fields of a row.
@@ -177,7 +177,7 @@ impl PreparedJoin {
         Ok(())
     }
 
-    pub(super) fn table(&self, side: Side) -> &Table {
+    pub(super) fn table(&self, side: Side) -> &JoinTable {
         match side {
             Side::Left => &self.left,
             Side::Right => &self.right,
@@ -202,7 +202,7 @@ pub(super) fn find(
     side: Side,
     header: bool,
     submitter: &dyn Submitter,
-) -> Result<(Table, Vec<FirstRecord>), PlanError> {
+) -> Result<(JoinTable, Vec<FirstRecord>), PlanError> {
     // Here the header is read as a row.
     let input = join.input(side, false);
     let bytes = submitter.size(&input)?;
@@ -231,7 +231,7 @@ pub(super) fn find(
     // A table without rows is as wide as its join columns need: further empty fields make no difference.
     let width = fields.len().max(keys.iter().max().map_or(1, |last| last + 1));
     let names = header.then_some(fields);
-    Ok((Table { keys, width, names, first_file, bytes }, first_rows))
+    Ok((JoinTable { keys, width, names, first_file, bytes }, first_rows))
 }
 
 /// Description of an error in a table, with the file whose first row shows it: an unrelated file may be listed before
@@ -268,10 +268,10 @@ pub(super) fn check_headers(side: Side, headers: &[FirstRecord], delimiter: u8) 
 
 /// Finds the columns of the output.
 pub(super) fn find_output(
-    wanted: &[OutputColumn],
+    wanted: &[JoinedColumn],
     header: bool,
-    left: &Table,
-    right: &Table,
+    left: &JoinTable,
+    right: &JoinTable,
     left_alone: bool,
 ) -> Result<Option<Vec<(Side, usize)>>, PlanError> {
     if wanted.is_empty() {
@@ -302,7 +302,7 @@ pub(super) fn find_output(
 }
 
 /// The place of `column` among the fields of the first row, or an error. Names take precedence over numbers.
-fn place(column: &Column, fields: &[String], header: bool) -> Result<usize, String> {
+fn place(column: &JoinColumn, fields: &[String], header: bool) -> Result<usize, String> {
     let name = column.to_string();
     let mut places = (0..fields.len()).filter(|place| header && fields[*place] == name);
     match (places.next(), places.next()) {
@@ -311,13 +311,13 @@ fn place(column: &Column, fields: &[String], header: bool) -> Result<usize, Stri
         (None, _) => {}
     }
     match column {
-        Column::Number(number) | Column::Position(number) => {
+        JoinColumn::Number(number) | JoinColumn::Position(number) => {
             let is_there = fields.is_empty() || *number as usize <= fields.len();
             is_there
                 .then(|| *number as usize - 1)
                 .ok_or_else(|| format!("there are {} columns", fields.len()))
         }
-        Column::Name(_) if !header => Err("without a header, columns have no names".to_owned()),
-        Column::Name(_) => Err(format!("there are only the columns {}", fields.join(", "))),
+        JoinColumn::Name(_) if !header => Err("without a header, columns have no names".to_owned()),
+        JoinColumn::Name(_) => Err(format!("there are only the columns {}", fields.join(", "))),
     }
 }

@@ -75,19 +75,19 @@ pub(super) struct Emission {
     /// The empty fields of a left row, and of a right row.
     left_empty: Vec<u8>,
     right_empty: Vec<u8>,
-    layout: Layout,
+    layout: LineLayout,
     line: Vec<u8>,
 }
 
 /// Order of the columns of a line.
-enum Layout {
+enum LineLayout {
     /// Those of one side, then those of the other, if any.
     Sides(Vec<Side>),
     /// One by one.
     Mixed(Vec<Side>),
 }
 
-impl Layout {
+impl LineLayout {
     fn new(prepared: &PreparedJoin) -> Self {
         let Some(output) = &prepared.output else { return Self::Sides(vec![Side::Left, Side::Right]) };
         let columns: Vec<Side> = output.iter().map(|(side, _)| *side).collect();
@@ -104,7 +104,7 @@ impl Emission {
     pub(super) fn new(join_type: JoinType, delimiter: u8, prepared: &PreparedJoin, streamed: Side) -> Self {
         let empty = |side| vec![delimiter; prepared.written(side).saturating_sub(1)];
         let (left_empty, right_empty) = (empty(Side::Left), empty(Side::Right));
-        let layout = Layout::new(prepared);
+        let layout = LineLayout::new(prepared);
         Self { join_type, streamed, delimiter, left_empty, right_empty, layout, line: Vec::new() }
     }
 
@@ -160,7 +160,7 @@ impl Emission {
     fn line(&mut self, left: Pieces<'_>, right: Pieces<'_>, out: &mut Output) {
         let Self { line, layout, delimiter, .. } = self;
         match layout {
-            Layout::Sides(sides) => {
+            LineLayout::Sides(sides) => {
                 let before = out.bytes();
                 for (number, side) in sides.iter().enumerate() {
                     if 0 < number {
@@ -172,7 +172,7 @@ impl Emission {
                 out.write(if out.bytes() == before { b"\"\"\n" } else { b"\n" });
                 out.end_record();
             }
-            Layout::Mixed(columns) => {
+            LineLayout::Mixed(columns) => {
                 line.clear();
                 push_mixed(columns, left, right, *delimiter, line);
                 out.line(if line.is_empty() { b"\"\"" } else { line });

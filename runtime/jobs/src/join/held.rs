@@ -10,7 +10,7 @@ use gristmill_worker::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Value of an empty index entry.
-const NOWHERE: Place = Place { tag: 0, row: u32::MAX };
+const NOWHERE: RowPlace = RowPlace { tag: 0, row: u32::MAX };
 /// Alignment of rows in bytes, with which 32 bits address 32 GiB of them.
 const ALIGNMENT: usize = 8;
 /// Bytes in front of each row: the place of the next row with its key, the length of the key and that of the text.
@@ -27,7 +27,7 @@ pub(super) fn key_hash(key: &[u8]) -> u64 {
 
 /// Place of the first row of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct RowPlace {
     /// The upper half of the key's hash: distinguishes most keys without access to the row.
     tag: u32,
     row: u32,
@@ -42,7 +42,7 @@ fn tag(hash: u64) -> u32 {
 pub(super) struct HeldTable {
     /// A power of two of them, at most half of them used; the first place of a key is given by the top bits of its
     /// hash.
-    index: Vec<Place>,
+    index: Vec<RowPlace>,
     rows: Vec<u8>,
 }
 
@@ -142,7 +142,7 @@ impl Building {
                     table.rows[*row as usize * ALIGNMENT..][..4].copy_from_slice(&after);
                     table.index[place].row = *row;
                 }
-                Err(empty) => table.index[empty] = Place { tag: tag(*hash), row: *row },
+                Err(empty) => table.index[empty] = RowPlace { tag: tag(*hash), row: *row },
             }
         }
         table

@@ -18,7 +18,7 @@ mod tests;
 use super::delimiter::parse_delimiter;
 use crate::size::parse_bytes;
 use clap::ValueEnum;
-pub use columns::{Column, OnError, OutputColumn, OutputColumnError, Side};
+pub use columns::{JoinColumn, JoinedColumn, OnError, OutputColumnError, Side};
 use columns::{PreparedJoin, parse_on, parse_output_column};
 pub use emission::JoinType;
 use gristmill_worker::prelude::*;
@@ -43,7 +43,7 @@ pub struct Join {
     /// Columns that must agree: left=right, several with commas. A column is, with a header, a name, or else a number
     /// from 1; '#1' is a number even if a column is called 1. A single word stands for the same column on both sides
     #[arg(long, required = true, value_delimiter = ',', value_parser = parse_on, value_name = "L=R")]
-    pub on: Vec<(Column, Column)>,
+    pub on: Vec<(JoinColumn, JoinColumn)>,
     /// Rows to write
     #[arg(long = "type", value_enum, value_name = "TYPE", default_value_t = JoinType::Inner)]
     pub join_type: JoinType,
@@ -51,7 +51,7 @@ pub struct Join {
     /// as in --on
     #[arg(long, value_delimiter = ',', value_parser = parse_output_column, value_name = "SIDE.COLUMN")]
     #[serde(default)]
-    pub columns: Vec<OutputColumn>,
+    pub columns: Vec<JoinedColumn>,
     /// Header row at the start of each file, the same in all files of a table; by default only if a column is named
     #[arg(long, value_enum)]
     pub header: Option<Header>,

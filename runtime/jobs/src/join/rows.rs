@@ -2,7 +2,7 @@
 //!
 //! Most tables have no quotes; their rows are then parsed many at a time and never copied.
 
-use super::columns::Table;
+use super::columns::JoinTable;
 use gristmill_worker::key::encode_escaped;
 use gristmill_worker::prelude::*;
 use gristmill_worker::text::PlainRow;
@@ -25,7 +25,7 @@ pub(super) struct RowReader {
 
 /// A row. Two rows match if their keys are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct JoinRow<'a> {
     /// The field of the join column; for several columns their fields, each with its end.
     pub(super) key: &'a [u8],
     /// The columns that are written, with quotes only if fields need them, so that rows can be concatenated.
@@ -33,7 +33,7 @@ pub(super) struct Row<'a> {
 }
 
 impl RowReader {
-    pub(super) fn new(table: &Table, delimiter: u8, selected: Option<Vec<usize>>) -> Self {
+    pub(super) fn new(table: &JoinTable, delimiter: u8, selected: Option<Vec<usize>>) -> Self {
         Self {
             delimiter,
             width: table.width,
@@ -83,7 +83,7 @@ impl RowReader {
     ///
     /// # Errors
     /// A row whose number of fields differs from that of the first row of the table.
-    pub(super) fn read<'a>(&'a mut self, record: Record<'a>) -> TaskResult<Row<'a>> {
+    pub(super) fn read<'a>(&'a mut self, record: Record<'a>) -> TaskResult<JoinRow<'a>> {
         let bytes = record.bytes();
         self.places.clear();
         self.row.clear();
@@ -115,13 +115,13 @@ impl RowReader {
             }
         };
         if let [only] = self.keys[..] {
-            return Ok(Row { key: &values[self.places[only].clone()], text });
+            return Ok(JoinRow { key: &values[self.places[only].clone()], text });
         }
         self.key.clear();
         for column in &self.keys {
             encode_escaped(&values[self.places[*column].clone()], &mut self.key);
         }
-        Ok(Row { key: &self.key, text })
+        Ok(JoinRow { key: &self.key, text })
     }
 
     fn unquote(&mut self, bytes: &[u8]) {

@@ -190,7 +190,7 @@ fn a_broadcast_that_cannot_be_is_refused_with_the_reason() {
 
 fn reader(keys: &[usize], width: usize) -> RowReader {
     RowReader::new(
-        &columns::Table { keys: keys.to_vec(), width, names: None, first_file: String::new(), bytes: 0 },
+        &columns::JoinTable { keys: keys.to_vec(), width, names: None, first_file: String::new(), bytes: 0 },
         b',',
         None,
     )
@@ -268,7 +268,7 @@ fn plain_rows_and_rows_read_one_by_one_have_the_same_keys_and_text() {
     let bytes = b"1,x,\n,y,2\n\n3,,z";
     for selected in [None, Some(vec![2, 0]), Some(vec![])] {
         let table =
-            columns::Table { keys: vec![1], width: 3, names: None, first_file: String::new(), bytes: 0 };
+            columns::JoinTable { keys: vec![1], width: 3, names: None, first_file: String::new(), bytes: 0 };
         let mut reader = RowReader::new(&table, b',', selected);
         let block = Block::new(bytes, 0, format, &source);
         let key = reader.plain_key(&block).unwrap();

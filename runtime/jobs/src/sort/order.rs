@@ -60,15 +60,15 @@ impl fmt::Display for ByteRange {
 /// Order by which records are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordOrder {
-    part: Part,
+    part: KeyPart,
     numeric: bool,
     reverse: bool,
-    layout: Layout,
+    layout: KeyLayout,
 }
 
 /// The part of the record that is its key.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum KeyPart {
     Whole,
     Bytes(ByteRange),
     /// The field with this index, from 0.
@@ -80,7 +80,7 @@ enum Part {
 
 /// Contents of the key and the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Layout {
+enum KeyLayout {
     /// Only the record matters: it is the key, and the value is empty.
     Record,
     /// The key part, then the record, which orders records with equal parts. The value is the length of the encoded
@@ -101,20 +101,20 @@ pub(crate) struct KeyBuffers {
 impl RecordOrder {
     pub(crate) fn new(sort: &Sort) -> Self {
         let part = match (sort.key_bytes, sort.field) {
-            (Some(range), _) => Part::Bytes(range),
+            (Some(range), _) => KeyPart::Bytes(range),
             (None, Some(field)) => {
-                Part::Field { index: field as usize - 1, delimiter: sort.delimiter.unwrap_or(b'\t') }
+                KeyPart::Field { index: field as usize - 1, delimiter: sort.delimiter.unwrap_or(b'\t') }
             }
-            (None, None) => Part::Whole,
+            (None, None) => KeyPart::Whole,
         };
         let by_input_order = sort.stable || sort.unique;
         // Records compare like their first bytes followed by the whole record.
-        let begins = |part| matches!(part, Part::Bytes(ByteRange { start: 0, .. }));
+        let begins = |part| matches!(part, KeyPart::Bytes(ByteRange { start: 0, .. }));
         let layout = match part {
-            Part::Whole if !sort.numeric => Layout::Record,
-            part if !sort.numeric && !by_input_order && begins(part) => Layout::Record,
-            _ if by_input_order => Layout::PartToRecord,
-            _ => Layout::PartThenRecord,
+            KeyPart::Whole if !sort.numeric => KeyLayout::Record,
+            part if !sort.numeric && !by_input_order && begins(part) => KeyLayout::Record,
+            _ if by_input_order => KeyLayout::PartToRecord,
+            _ => KeyLayout::PartThenRecord,
         };
         Self { part, numeric: sort.numeric, reverse: sort.reverse, layout }
     }
@@ -124,12 +124,12 @@ impl RecordOrder {
         let KeyBuffers { key, length, .. } = scratch;
         key.clear();
         match self.layout {
-            Layout::Record if !self.reverse => return (record, b""),
-            Layout::Record => encode_escaped(record, key),
-            Layout::PartThenRecord | Layout::PartToRecord => self.push_part(record, key),
+            KeyLayout::Record if !self.reverse => return (record, b""),
+            KeyLayout::Record => encode_escaped(record, key),
+            KeyLayout::PartThenRecord | KeyLayout::PartToRecord => self.push_part(record, key),
         }
         let part_length = key.len();
-        if self.layout == Layout::PartThenRecord {
+        if self.layout == KeyLayout::PartThenRecord {
             if self.reverse {
                 encode_escaped(record, key);
             } else {
@@ -140,12 +140,12 @@ impl RecordOrder {
             flip(key);
         }
         let value: &[u8] = match self.layout {
-            Layout::Record => b"",
-            Layout::PartThenRecord => {
+            KeyLayout::Record => b"",
+            KeyLayout::PartThenRecord => {
                 *length = u32::try_from(part_length).unwrap_or(u32::MAX).to_le_bytes();
                 length
             }
-            Layout::PartToRecord => record,
+            KeyLayout::PartToRecord => record,
         };
         (key, value)
     }
@@ -153,9 +153,9 @@ impl RecordOrder {
     /// The record from which [`pair`](RecordOrder::pair) made this key and value.
     pub(super) fn record<'a>(&self, key: &'a [u8], value: &'a [u8], scratch: &'a mut KeyBuffers) -> &'a [u8] {
         let record = match self.layout {
-            Layout::PartToRecord => return value,
-            Layout::Record => key,
-            Layout::PartThenRecord => {
+            KeyLayout::PartToRecord => return value,
+            KeyLayout::Record => key,
+            KeyLayout::PartThenRecord => {
                 let length = value.try_into().map_or(0, u32::from_le_bytes);
                 key.get(length as usize..).unwrap_or_default()
             }
@@ -175,9 +175,9 @@ impl RecordOrder {
 
     fn push_part(&self, record: &[u8], out: &mut Vec<u8>) {
         let part = match self.part {
-            Part::Whole => record,
-            Part::Bytes(range) => range.of(record),
-            Part::Field { index, delimiter } => {
+            KeyPart::Whole => record,
+            KeyPart::Bytes(range) => range.of(record),
+            KeyPart::Field { index, delimiter } => {
                 text::fields(record, delimiter).nth(index).unwrap_or_default()
             }
         };

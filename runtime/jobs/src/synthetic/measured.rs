@@ -16,14 +16,14 @@ const SECONDS_MAX: f64 = 24.0 * 3600.0;
 
 /// Durations and shuffle bytes of a job's tasks.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
-pub struct Measured {
+pub struct MeasuredTasks {
     map_us: Vec<u64>,
     reduce_us: Vec<u64>,
     /// Output of all maps together; each has the same share.
     shuffle_bytes: u64,
 }
 
-impl Measured {
+impl MeasuredTasks {
     /// Reads a file of [`ExactWork`].
     ///
     /// # Errors
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn tasks_take_their_own_times_and_maps_share_the_bytes() {
-        let measured = Measured::new(&work(&[0.5, 0.25, 1.0], 11.0, &[2.0])).unwrap();
+        let measured = MeasuredTasks::new(&work(&[0.5, 0.25, 1.0], 11.0, &[2.0])).unwrap();
         assert_eq!((measured.maps(), measured.reduces()), (3, 1));
         assert_eq!(measured.map_time(1), Duration::from_millis(250));
         assert_eq!(measured.reduce_time(0), Duration::from_secs(2));
@@ -119,7 +119,7 @@ mod tests {
             (work(&[1.0], 0.0, &[f64::INFINITY]), "reduce_seconds holds inf"),
             (work(&[1e9], 0.0, &[]), "longer than"),
         ] {
-            let error = Measured::new(&work).unwrap_err();
+            let error = MeasuredTasks::new(&work).unwrap_err();
             assert!(error.contains(word), "{error}");
         }
     }

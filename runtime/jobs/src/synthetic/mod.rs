@@ -9,7 +9,7 @@ mod times;
 use crate::ExactWork;
 use crate::size::parse_bytes;
 use gristmill_worker::prelude::*;
-pub use measured::Measured;
+pub use measured::MeasuredTasks;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub struct Synthetic {
     /// Content of that file.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredTasks>,
 }
 
 impl Default for Synthetic {
@@ -86,7 +86,7 @@ impl Job for Synthetic {
 
     fn prepare(&mut self, _submitter: &dyn Submitter) -> Result<(), PlanError> {
         if let Some(path) = &self.times {
-            self.measured = Some(Measured::read(path)?);
+            self.measured = Some(MeasuredTasks::read(path)?);
         }
         Ok(())
     }
@@ -94,12 +94,12 @@ impl Job for Synthetic {
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let (job, same) = (self.clone(), self.clone());
         let input = Input::bare_tasks(self.map_tasks());
-        match self.measured.as_ref().map(Measured::reduces) {
+        match self.measured.as_ref().map(MeasuredTasks::reduces) {
             Some(0) => Ok(JobPlan::map_only(input, move || SyntheticMapOnly { job: job.clone(), task: 0 })),
             reduces => {
                 let plan =
                     JobPlan::map(input, move || SyntheticMapper { job: job.clone(), task: 0, partitions: 0 })
-                        .partition(Spread);
+                        .partition(SpreadPartitioner);
                 let plan = match reduces {
                     Some(reduces) => plan.reduces(reduces),
                     None => plan,
@@ -112,7 +112,7 @@ impl Job for Synthetic {
 
 /// Kind of random numbers of a task.
 #[derive(Clone, Copy)]
-enum Stream {
+enum TaskStream {
     Map = 0,
     Reduce = 1,
 }
@@ -126,7 +126,7 @@ impl Synthetic {
             return None;
         }
         let maps: Vec<(Duration, u64)> = (0..self.map_tasks())
-            .map(|task| self.map_work(task, &mut self.draws(Stream::Map, task)))
+            .map(|task| self.map_work(task, &mut self.draws(TaskStream::Map, task)))
             .collect();
         Some(ExactWork {
             map_seconds: maps.iter().map(|(time, _)| time.as_secs_f64()).collect(),
@@ -136,11 +136,11 @@ impl Synthetic {
     }
 
     fn map_tasks(&self) -> u32 {
-        self.measured.as_ref().map_or(self.maps, Measured::maps)
+        self.measured.as_ref().map_or(self.maps, MeasuredTasks::maps)
     }
 
     /// Random numbers of one task: first its time, then its keys.
-    fn draws(&self, stream: Stream, task: u32) -> ChaCha8Rng {
+    fn draws(&self, stream: TaskStream, task: u32) -> ChaCha8Rng {
         let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
         draws.set_stream(((stream as u64) << 32) + u64::from(task));
         draws
@@ -157,7 +157,7 @@ impl Synthetic {
     fn reduce_work(&self, task: u32) -> Duration {
         match &self.measured {
             Some(measured) => measured.reduce_time(task),
-            None => self.reduce_time.draw(&mut self.draws(Stream::Reduce, task)),
+            None => self.reduce_time.draw(&mut self.draws(TaskStream::Reduce, task)),
         }
     }
 
@@ -214,9 +214,9 @@ impl Border {
 }
 
 /// Sends borders to their partition and spreads all other keys evenly.
-struct Spread;
+struct SpreadPartitioner;
 
-impl Partitioner for Spread {
+impl Partitioner for SpreadPartitioner {
     type Key = ByteString;
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
@@ -254,7 +254,7 @@ impl Mapper for SyntheticMapper {
     }
 
     fn finish(&mut self, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        let mut draws = self.job.draws(Stream::Map, self.task);
+        let mut draws = self.job.draws(TaskStream::Map, self.task);
         let (time, bytes) = self.job.map_work(self.task, &mut draws);
         self.job.pass(time, || out.is_cancelled());
         let zeros = [0; PAIR_BYTES as usize];
@@ -367,7 +367,7 @@ impl MapOnly for SyntheticMapOnly {
     }
 
     fn finish(&mut self, out: &mut Output) -> TaskResult {
-        let (time, _) = self.job.map_work(self.task, &mut self.job.draws(Stream::Map, self.task));
+        let (time, _) = self.job.map_work(self.task, &mut self.job.draws(TaskStream::Map, self.task));
         self.job.pass(time, || out.is_cancelled());
         Ok(())
     }

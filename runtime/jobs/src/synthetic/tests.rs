@@ -19,9 +19,9 @@ fn default_job_is_that_of_no_flags() {
 fn tasks_draw_different_times_that_depend_only_on_seed_and_task() {
     let job = job(&["--map-time", "exp:50ms", "--seed", "7"]);
     let time = |stream, task| job.map_time.draw(&mut job.draws(stream, task));
-    assert_eq!(time(Stream::Map, 3), time(Stream::Map, 3));
-    assert_ne!(time(Stream::Map, 3), time(Stream::Map, 4));
-    assert_ne!(time(Stream::Map, 3), time(Stream::Reduce, 3));
+    assert_eq!(time(TaskStream::Map, 3), time(TaskStream::Map, 3));
+    assert_ne!(time(TaskStream::Map, 3), time(TaskStream::Map, 4));
+    assert_ne!(time(TaskStream::Map, 3), time(TaskStream::Reduce, 3));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn work_that_is_told_beforehand_is_what_the_tasks_draw() {
         "10",
     ]);
     let work = job.work(2).unwrap();
-    let drawn = |task| job.map_work(task, &mut job.draws(Stream::Map, task)).0.as_secs_f64();
+    let drawn = |task| job.map_work(task, &mut job.draws(TaskStream::Map, task)).0.as_secs_f64();
     assert_eq!(work.map_seconds, [drawn(0), drawn(1), drawn(2)]);
     assert_eq!(work.reduce_seconds, [0, 1].map(|task| job.reduce_work(task).as_secs_f64()));
     assert_eq!(work.shuffle_bytes, 30.0);
@@ -87,10 +87,10 @@ proptest! {
         place in any::<u32>(),
         count in 1..=BORDERS_MAX,
     ) {
-        prop_assert!(Spread.partition(&key, partitions) < partitions);
+        prop_assert!(SpreadPartitioner.partition(&key, partitions) < partitions);
         let (partition, index) = (place % partitions, place % count);
         let key = Border { partition, index }.key(count);
-        prop_assert_eq!(Spread.partition(&key, partitions), partition);
+        prop_assert_eq!(SpreadPartitioner.partition(&key, partitions), partition);
         prop_assert_eq!(Border::of(&key).map(|border| border.index), Some(index));
     }
 
@@ -104,10 +104,10 @@ proptest! {
 
 #[test]
 fn keys_are_spread_evenly_over_partitions() {
-    let mut draws = job(&[]).draws(Stream::Map, 0);
+    let mut draws = job(&[]).draws(TaskStream::Map, 0);
     let mut counts = [0_u32; 10];
     for _ in 0..100_000 {
-        counts[Spread.partition(&draws.next_u64().to_be_bytes(), 10) as usize] += 1;
+        counts[SpreadPartitioner.partition(&draws.next_u64().to_be_bytes(), 10) as usize] += 1;
     }
     assert!(counts.iter().all(|count| (9_000..11_000).contains(count)), "{counts:?}");
 }

@@ -17,12 +17,12 @@ const SECONDS_MAX: f64 = 24.0 * 3600.0;
 pub struct TimeLaw {
     /// Text as typed.
     text: String,
-    law: Law,
+    law: TimeDistribution,
 }
 
 /// Distribution, with times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Law {
+enum TimeDistribution {
     Fixed { time: f64 },
     Exponential { mean: f64 },
     Delayed { least: f64, mean: f64 },
@@ -44,17 +44,17 @@ impl TimeLaw {
     /// Draws a time.
     pub(super) fn draw(&self, draws: &mut ChaCha8Rng) -> Duration {
         let seconds = match self.law {
-            Law::Fixed { time } => time,
-            Law::Exponential { mean } => {
+            TimeDistribution::Fixed { time } => time,
+            TimeDistribution::Exponential { mean } => {
                 let unit: f64 = Exp1.sample(draws);
                 mean * unit
             }
-            Law::Delayed { least, mean } => {
+            TimeDistribution::Delayed { least, mean } => {
                 let unit: f64 = Exp1.sample(draws);
                 least + mean * unit
             }
-            Law::Uniform { least, most } => least + (most - least) * draws.random::<f64>(),
-            Law::LogNormal { median, sigma } => {
+            TimeDistribution::Uniform { least, most } => least + (most - least) * draws.random::<f64>(),
+            TimeDistribution::LogNormal { median, sigma } => {
                 let normal: f64 = StandardNormal.sample(draws);
                 median * (sigma * normal).exp()
             }
@@ -63,24 +63,24 @@ impl TimeLaw {
     }
 }
 
-impl Law {
+impl TimeDistribution {
     fn parse(text: &str) -> Option<Self> {
         Some(match text.split_once(':') {
-            None => Law::Fixed { time: seconds(text)? },
-            Some(("exp", mean)) => Law::Exponential { mean: seconds(mean)? },
+            None => TimeDistribution::Fixed { time: seconds(text)? },
+            Some(("exp", mean)) => TimeDistribution::Exponential { mean: seconds(mean)? },
             Some(("delayed", parameters)) => {
                 let (least, mean) = parameters.split_once(',')?;
-                Law::Delayed { least: seconds(least)?, mean: seconds(mean)? }
+                TimeDistribution::Delayed { least: seconds(least)?, mean: seconds(mean)? }
             }
             Some(("uniform", range)) => {
                 let (least, most) = range.split_once("..")?;
                 let (least, most) = (seconds(least)?, seconds(most)?);
-                (least <= most).then_some(Law::Uniform { least, most })?
+                (least <= most).then_some(TimeDistribution::Uniform { least, most })?
             }
             Some(("lognormal", parameters)) => {
                 let (median, sigma) = parameters.split_once(',')?;
                 let sigma = decimal(sigma)?;
-                (sigma <= 10.0).then_some(Law::LogNormal { median: seconds(median)?, sigma })?
+                (sigma <= 10.0).then_some(TimeDistribution::LogNormal { median: seconds(median)?, sigma })?
             }
             Some(_) => return None,
         })
@@ -112,7 +112,7 @@ impl FromStr for TimeLaw {
     type Err = TimeLawError;
 
     fn from_str(text: &str) -> Result<Self, TimeLawError> {
-        let law = Law::parse(text).ok_or_else(|| TimeLawError { text: text.to_owned() })?;
+        let law = TimeDistribution::parse(text).ok_or_else(|| TimeLawError { text: text.to_owned() })?;
         Ok(Self { text: text.to_owned(), law })
     }
 }

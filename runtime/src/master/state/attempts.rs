@@ -14,13 +14,13 @@ use gristmill_worker::protocol::{AttemptReport, FailureClass, Part};
 const OUTPUT_TRIES_MAX: u32 = 3;
 
 /// An ended attempt, with its worker's report.
-pub(super) struct EndedAttempt {
+pub(super) struct ReportedEnd {
     pub(super) attempt: AttemptId,
     pub(super) worker: WorkerId,
     pub(super) report: AttemptReport,
 }
 
-impl EndedAttempt {
+impl ReportedEnd {
     pub(super) fn slot_time(&self) -> Span {
         Span(slot_ns(&self.report))
     }
@@ -29,7 +29,7 @@ impl EndedAttempt {
 impl JobEntry {
     /// Enters the records skipped by an attempt of a map. Returns a description of the record that exceeds the job's
     /// maximum, if there is one.
-    pub(super) fn too_many_bad_records(&mut self, ended: &mut EndedAttempt) -> Option<String> {
+    pub(super) fn too_many_bad_records(&mut self, ended: &mut ReportedEnd) -> Option<String> {
         if self.state.ended() {
             return None;
         }
@@ -45,8 +45,8 @@ impl JobEntry {
 
     /// Enters that a map attempt has produced its output. `offset` is the clock offset of its worker, and `same_host`
     /// is true if that worker runs on the submitter's host.
-    pub(super) fn map_finished(&mut self, now: Time, ended: EndedAttempt, offset: i64, same_host: bool) {
-        let EndedAttempt { attempt, report, .. } = ended;
+    pub(super) fn map_finished(&mut self, now: Time, ended: ReportedEnd, offset: i64, same_host: bool) {
+        let ReportedEnd { attempt, report, .. } = ended;
         let (live, empty) = (!self.state.ended(), report.bytes_out == 0);
         self.records.mapped(attempt, now, report, offset, (live, same_host));
         if live && empty {
@@ -66,12 +66,12 @@ impl JobEntry {
     pub(super) fn part_finished(
         &mut self,
         now: Time,
-        ended: EndedAttempt,
+        ended: ReportedEnd,
         (mut part, stamp): (Part, FileStamp),
         offset: i64,
         same_host: bool,
     ) {
-        let EndedAttempt { attempt, report, .. } = ended;
+        let ReportedEnd { attempt, report, .. } = ended;
         let live = !self.state.ended();
         match attempt.task.kind {
             TaskKind::Map => self.records.mapped(attempt, now, report, offset, (live, same_host)),
@@ -109,11 +109,11 @@ impl JobEntry {
     pub(super) fn attempt_failed(
         &mut self,
         now: Time,
-        ended: EndedAttempt,
+        ended: ReportedEnd,
         (class, message): (FailureClass, &str),
         offset: i64,
     ) -> bool {
-        let EndedAttempt { attempt, worker: from, report } = ended;
+        let ReportedEnd { attempt, worker: from, report } = ended;
         self.records.failed(attempt, now, (class, message), report, offset);
         match class {
             FailureClass::User | FailureClass::Hang => self.records.counts.failed_user += 1,

@@ -6,7 +6,7 @@
 use super::super::recovery::RecoveryNote;
 use super::super::translate;
 use super::MasterState;
-use super::attempts::EndedAttempt;
+use super::attempts::ReportedEnd;
 use super::bad_records;
 use super::fleet::shift;
 use super::quotas::hold_to_quota;
@@ -64,7 +64,7 @@ impl MasterState {
         }
         self.hear(now, from, &mut frame);
         let Some(worker) = self.fleet.get_mut(from) else { return };
-        let ended = |attempt, report| EndedAttempt { attempt, worker: from, report };
+        let ended = |attempt, report| ReportedEnd { attempt, worker: from, report };
         match frame {
             WorkerFrame::Hello(_) | WorkerFrame::Goodbye => {}
             WorkerFrame::Leave => drop(self.drain(from)),
@@ -129,7 +129,7 @@ impl MasterState {
     /// Handles a frame of a lost worker like a master without a fence would.
     fn heed_lost(&mut self, now: Time, from: WorkerId, frame: WorkerFrame) {
         if let WorkerFrame::PartFinished { attempt, part, stamp, report } = frame {
-            self.part_reported(now, EndedAttempt { attempt, worker: from, report }, part, stamp);
+            self.part_reported(now, ReportedEnd { attempt, worker: from, report }, part, stamp);
         }
     }
 
@@ -282,7 +282,7 @@ impl MasterState {
 /// Attempts that ended, came back or were suspended.
 impl MasterState {
     /// Enters that a map attempt has produced its output.
-    fn map_reported(&mut self, now: Time, mut ended: EndedAttempt, fingerprint: Fingerprint) {
+    fn map_reported(&mut self, now: Time, mut ended: ReportedEnd, fingerprint: Fingerprint) {
         let attempt = ended.attempt;
         if attempt.task.kind != TaskKind::Map || self.publishes(attempt) {
             return self.refuse_result(now, ended, "a map output");
@@ -306,7 +306,7 @@ impl MasterState {
     }
 
     /// Enters that an attempt has built its part.
-    fn part_reported(&mut self, now: Time, mut ended: EndedAttempt, part: Part, stamp: FileStamp) {
+    fn part_reported(&mut self, now: Time, mut ended: ReportedEnd, part: Part, stamp: FileStamp) {
         let attempt = ended.attempt;
         if !self.publishes(attempt) {
             return self.refuse_result(now, ended, "a part");
@@ -335,7 +335,7 @@ impl MasterState {
         }
     }
 
-    fn too_many_bad_records(&mut self, ended: &mut EndedAttempt) -> Option<String> {
+    fn too_many_bad_records(&mut self, ended: &mut ReportedEnd) -> Option<String> {
         self.jobs.get_mut(ended.attempt.task.job)?.too_many_bad_records(ended)
     }
 
@@ -346,13 +346,13 @@ impl MasterState {
     }
 
     /// Fails an attempt that ended with a result that its kind does not produce.
-    fn refuse_result(&mut self, now: Time, ended: EndedAttempt, what: &str) {
+    fn refuse_result(&mut self, now: Time, ended: ReportedEnd, what: &str) {
         let message = format!("its worker reported {what}, which such an attempt does not make");
         self.attempt_failed(now, ended, FailureClass::Worker, &message);
     }
 
     /// Clock offset of the worker of an attempt, and true if that worker runs on the host of the job's submitter.
-    fn clock_and_place(&self, ended: &EndedAttempt) -> (i64, bool) {
+    fn clock_and_place(&self, ended: &ReportedEnd) -> (i64, bool) {
         let job = self.jobs.get(ended.attempt.task.job);
         let submitter = job.and_then(|job| job.submission.submitter.as_ref());
         let worker = self.fleet.get(ended.worker);
@@ -360,7 +360,7 @@ impl MasterState {
         (self.fleet.clock_offset(ended.worker), same_host)
     }
 
-    fn attempt_failed(&mut self, now: Time, mut ended: EndedAttempt, class: FailureClass, message: &str) {
+    fn attempt_failed(&mut self, now: Time, mut ended: ReportedEnd, class: FailureClass, message: &str) {
         if class == FailureClass::Input {
             // This names the record that exceeds the maximum.
             self.too_many_bad_records(&mut ended);
@@ -376,8 +376,8 @@ impl MasterState {
     }
 
     /// Enters that a suspended attempt has ended and another can continue from its state.
-    fn handed_over(&mut self, now: Time, ended: EndedAttempt, state: HandOver) {
-        let EndedAttempt { attempt, worker: from, report } = ended;
+    fn handed_over(&mut self, now: Time, ended: ReportedEnd, state: HandOver) {
+        let ReportedEnd { attempt, worker: from, report } = ended;
         self.events.push(Event::AttemptHandedOver { attempt });
         let offset = self.fleet.clock_offset(from);
         let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };

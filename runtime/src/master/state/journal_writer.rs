@@ -32,7 +32,7 @@ pub(crate) struct JournalWriter {
     journal: Option<Journal>,
     /// Recovery file, from which the next master of the state directory recovers.
     recovery: Option<RecoveryJournal>,
-    lines: Lines,
+    lines: JournalLines,
     /// Reason why lines cannot be written or synced now.
     trouble: Option<Trouble>,
     /// Reason, in words, why the next master would not find the file.
@@ -55,7 +55,7 @@ pub(crate) struct Guarantee {
 
 /// Positions in the recovery lines, counted from the first line ever written.
 #[derive(Default)]
-struct Lines {
+struct JournalLines {
     appended: u64,
     /// Written to the operating system: these lines survive this process.
     written: u64,
@@ -108,7 +108,7 @@ impl JournalWriter {
         Self {
             journal,
             recovery: None,
-            lines: Lines::default(),
+            lines: JournalLines::default(),
             trouble: None,
             gone: None,
             due: None,

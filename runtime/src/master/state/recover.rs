@@ -14,7 +14,7 @@ use super::super::recovery::{
 };
 use super::super::register::Register;
 use super::MasterState;
-use super::snapshot::{Standing, write_standing};
+use super::snapshot::{ClusterStanding, write_standing};
 use crate::api::{FailureCode, JobFailure, PolicyChange, Submission};
 use crate::deciders::DeciderNames;
 use crate::journal::checked::CheckedWriter;
@@ -34,7 +34,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 /// Result of the replay of a journal.
 #[derive(Default)]
-pub(crate) struct Replayed {
+pub(crate) struct RecoveredEnd {
     /// Generation of the master that wrote its end.
     pub(crate) generation: u64,
     /// The last instant.
@@ -54,9 +54,9 @@ impl MasterState {
     ///
     /// # Errors
     /// A damaged journal, or one that now leads to other orders. The state must then be discarded.
-    pub(crate) fn replay(&mut self, journal: &mut Recalled) -> Result<Replayed, RecallError> {
+    pub(crate) fn replay(&mut self, journal: &mut Recalled) -> Result<RecoveredEnd, RecallError> {
         self.replaying = true;
-        let mut replayed = Replayed::default();
+        let mut replayed = RecoveredEnd::default();
         while let Some(line) = journal.next()? {
             let offset = journal.offset();
             let done = match line {
@@ -71,7 +71,7 @@ impl MasterState {
         Ok(replayed)
     }
 
-    fn replay_facts(&mut self, record: JournalRecord, replayed: &mut Replayed) -> Result<(), Wrong> {
+    fn replay_facts(&mut self, record: JournalRecord, replayed: &mut RecoveredEnd) -> Result<(), Wrong> {
         match record {
             JournalRecord::Instant { .. } => {
                 return Err(Wrong::Reason("an instant is written in another way here".to_owned()));
@@ -139,7 +139,7 @@ impl MasterState {
         }
     }
 
-    fn replay_record(&mut self, record: RecoveryRecord, replayed: &mut Replayed) -> Result<(), Wrong> {
+    fn replay_record(&mut self, record: RecoveryRecord, replayed: &mut RecoveredEnd) -> Result<(), Wrong> {
         match record {
             RecoveryRecord::Began { generation, at } => {
                 replayed.generation = generation;
@@ -179,7 +179,7 @@ impl MasterState {
             }
             RecoveryRecord::Standing { at, state } => {
                 replayed.now = replayed.now.max(at);
-                let standing: Standing = decoded(&state, usize::MAX)?;
+                let standing: ClusterStanding = decoded(&state, usize::MAX)?;
                 self.set_aside_reported = standing.restore(&mut self.fleet, &mut self.pools);
             }
             RecoveryRecord::StandingWorker { worker, entry } => {

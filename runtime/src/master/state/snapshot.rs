@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 /// State common to all workers and jobs.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Standing {
+pub(super) struct ClusterStanding {
     draining: BTreeSet<WorkerId>,
     network: Option<Bytes>,
     hosts: BTreeMap<String, HostId>,
@@ -36,7 +36,7 @@ pub(super) fn write_standing(
     set_aside: &BTreeSet<WorkerId>,
     lines: &mut CheckedWriter<impl Write>,
 ) -> io::Result<()> {
-    let standing = Standing {
+    let standing = ClusterStanding {
         draining: fleet.draining.clone(),
         network: fleet.network,
         hosts: fleet.hosts.clone(),
@@ -57,7 +57,7 @@ pub(super) fn write_standing(
     Ok(())
 }
 
-impl Standing {
+impl ClusterStanding {
     /// Restores the state that the core does not hold. Returns the workers that get no new work.
     pub(super) fn restore(self, fleet: &mut Fleet, pools: &mut Pools) -> BTreeSet<WorkerId> {
         fleet.draining = self.draining;

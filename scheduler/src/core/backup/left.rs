@@ -12,7 +12,7 @@ use crate::units::Span;
 
 /// Measurements of a running attempt.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Running {
+pub(super) struct RunningMeasurements {
     /// Time since its start.
     pub(super) ran: Span,
     /// Run time at its last progress report, and the fraction of its input read by then.
@@ -26,7 +26,7 @@ pub(super) struct Running {
 /// Smallest fraction of the input from which a rate is estimated.
 const SHARE_MIN: f64 = 0.02;
 
-impl Running {
+impl RunningMeasurements {
     /// Estimated total time divided by the usual time.
     pub(super) fn times_usual(&self) -> f64 {
         self.whole() / self.usual.seconds().max(1e-9)
@@ -58,19 +58,23 @@ impl Running {
 mod tests {
     use super::*;
 
-    const USUAL: Running = Running {
+    const USUAL: RunningMeasurements = RunningMeasurements {
         ran: Span::milliseconds(1_000),
         read: None,
         usual: Span::milliseconds(1_000),
         slowness: 1.0,
     };
 
-    fn read(ran_ms: u64, at_ms: u64, share: f64) -> Running {
-        Running { ran: Span::milliseconds(ran_ms), read: Some((Span::milliseconds(at_ms), share)), ..USUAL }
+    fn read(ran_ms: u64, at_ms: u64, share: f64) -> RunningMeasurements {
+        RunningMeasurements {
+            ran: Span::milliseconds(ran_ms),
+            read: Some((Span::milliseconds(at_ms), share)),
+            ..USUAL
+        }
     }
 
     #[track_caller]
-    fn check(running: Running, left: Option<f64>) {
+    fn check(running: RunningMeasurements, left: Option<f64>) {
         let found = running.lags(2.0);
         let near = match (found, left) {
             (Some(found), Some(left)) => (found - left).abs() < 1e-6,
@@ -98,8 +102,8 @@ mod tests {
 
     #[test]
     fn an_attempt_that_says_nothing_lags_when_it_has_run_far_too_long() {
-        check(Running { ran: Span::milliseconds(1_900), ..USUAL }, None);
-        check(Running { ran: Span::milliseconds(2_000), ..USUAL }, Some(2.0));
+        check(RunningMeasurements { ran: Span::milliseconds(1_900), ..USUAL }, None);
+        check(RunningMeasurements { ran: Span::milliseconds(2_000), ..USUAL }, Some(2.0));
     }
 
     #[test]
@@ -110,9 +114,9 @@ mod tests {
 
     #[test]
     fn an_attempt_on_a_slow_worker_lags_from_its_begin() {
-        let slow = Running { ran: Span::milliseconds(200), slowness: 10.0, ..USUAL };
+        let slow = RunningMeasurements { ran: Span::milliseconds(200), slowness: 10.0, ..USUAL };
         check(slow, Some(9.8));
-        check(Running { read: Some((Span::milliseconds(200), 0.3)), ..slow }, None);
+        check(RunningMeasurements { read: Some((Span::milliseconds(200), 0.3)), ..slow }, None);
     }
 
     #[test]

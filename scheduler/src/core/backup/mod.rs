@@ -18,7 +18,7 @@ use crate::ledger::suspensions::SlotHold;
 use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
 use crate::plan::Reason;
 use crate::units::{Span, Time};
-use left::Running;
+use left::RunningMeasurements;
 use std::collections::BTreeSet;
 
 /// A running attempt that lags.
@@ -166,7 +166,7 @@ fn running<'a>(
     attempt: AttemptId,
     record: &Attempt,
     limits: &BackupLimits,
-) -> Option<(&'a Job, Running)> {
+) -> Option<(&'a Job, RunningMeasurements)> {
     if record.queued || record.dying {
         return None;
     }
@@ -180,7 +180,10 @@ fn running<'a>(
     let share = |bytes: u64| bytes as f64 / input.0.max(1) as f64;
     let read = record.read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
     let slowness = ledger.workers.get(record.worker).map_or(1.0, Worker::slowness);
-    Some((job, Running { ran: record.ran + ledger.now.since(record.since), read, usual, slowness }))
+    Some((
+        job,
+        RunningMeasurements { ran: record.ran + ledger.now.since(record.since), read, usual, slowness },
+    ))
 }
 
 /// Returns the emptiest worker that is not slow and on which a speculative attempt of this map may run. Ties go to

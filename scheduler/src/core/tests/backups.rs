@@ -1,7 +1,7 @@
 //! Tests of speculative attempts: which slow maps get one, where, and what happens when either attempt ends.
 
 use super::driver::{self, JOB, Table, map, plain, reduce};
-use crate::core::{BackupLimits, CoreConfig, JobState};
+use crate::core::{BackupLimits, CoreConfig, CoreJobState};
 use crate::event::{Event, Failure};
 use crate::ids::AttemptId;
 use crate::job::{JobSpec, MapSpec};
@@ -128,10 +128,10 @@ fn a_backup_that_fails_is_not_charged_to_its_task_while_the_first_attempt_runs()
     spec.attempts_max = 1;
     let mut table = with_backup(spec);
     table.fail(map(2, 1), Failure::User);
-    assert_eq!(table.job(JOB).state, JobState::Running);
+    assert_eq!(table.job(JOB).state, CoreJobState::Running);
     check(&wait(&mut table, 100), "launch map-2.2 on w2");
     table.fail(map(2, 2), Failure::Input);
-    assert_eq!(table.job(JOB).state, JobState::Running);
+    assert_eq!(table.job(JOB).state, CoreJobState::Running);
     check(&wait(&mut table, 100), "");
     check(&table.map_done(map(2, 0)), "announce map-2.0 from w3 to w1");
 }

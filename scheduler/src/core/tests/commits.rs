@@ -1,7 +1,7 @@
 //! Tests of commit permits: one at a time, and the next holder.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
-use crate::core::JobState;
+use crate::core::CoreJobState;
 use crate::event::Failure;
 
 fn with_reduce_running() -> Table {
@@ -96,6 +96,6 @@ fn published_parts_survive_the_loss_of_the_worker_that_wrote_them() {
     check(&table.lose(1), "");
     table.ask_commit(map(1, 0));
     table.map_done(map(1, 0));
-    assert_eq!(table.job(JOB).state, JobState::Ended(crate::command::Outcome::Succeeded));
+    assert_eq!(table.job(JOB).state, CoreJobState::Ended(crate::command::Outcome::Succeeded));
     assert_eq!(table.job(JOB).attempts.launched, 2);
 }

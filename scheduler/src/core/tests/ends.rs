@@ -2,7 +2,7 @@
 
 use super::driver::{JOB, Table, check, map, plain, reduce, words};
 use crate::command::{Cause, Outcome};
-use crate::core::{Core, CoreConfig, JobState};
+use crate::core::{Core, CoreConfig, CoreJobState};
 use crate::event::{Event, External, Failure};
 use crate::ids::JobId;
 use crate::placement::Pull;
@@ -44,7 +44,7 @@ fn a_cancelled_job_holds_its_slots_until_its_attempts_report() {
          forget job-1 at w1
          job-1 cancelled",
     );
-    assert_eq!(table.job(JOB).state, JobState::Ended(Outcome::Cancelled));
+    assert_eq!(table.job(JOB).state, CoreJobState::Ended(Outcome::Cancelled));
     check(&table.fail(map(0, 0), Failure::Cancelled), "launch job-2/map-0.0 on w1");
 }
 
@@ -81,7 +81,7 @@ fn jobs_fail_when_there_is_no_worker_for_the_whole_grace() {
     );
     table.now = Time::ZERO + Span::milliseconds(40_000);
     check(&table.tell(&[Event::Tick]), "job-2 failed: no live workers");
-    let ended = JobState::Ended(Outcome::Failed { cause: Cause::NoWorkers });
+    let ended = CoreJobState::Ended(Outcome::Failed { cause: Cause::NoWorkers });
     assert_eq!(table.job(JobId(2)).state, ended);
 }
 

@@ -2,7 +2,7 @@
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::command::{Cause, Outcome};
-use crate::core::{CoreConfig, JobState};
+use crate::core::{CoreConfig, CoreJobState};
 use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, WorkerId};
 use crate::policy::Fifo;
@@ -256,7 +256,7 @@ fn a_job_fails_when_too_many_workers_die_of_it_one_task_after_the_other() {
     table.submit(spec);
     table.map_done(map(0, 0));
     let mut worker = 1;
-    while table.job(JOB).state == JobState::Running {
+    while table.job(JOB).state == CoreJobState::Running {
         let running: Vec<_> = table.core.attempts().map(|(attempt, _)| attempt).collect();
         table.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: running }]);
         table.join(1);
@@ -264,7 +264,7 @@ fn a_job_fails_when_too_many_workers_die_of_it_one_task_after_the_other() {
         assert!(worker < 2 * deaths_max, "no bound");
     }
     let state = table.job(JOB).state;
-    let lost = matches!(state, JobState::Ended(Outcome::Failed { cause: Cause::WorkersLost { .. } }));
+    let lost = matches!(state, CoreJobState::Ended(Outcome::Failed { cause: Cause::WorkersLost { .. } }));
     assert!(lost, "{state:?}");
 }
 
@@ -278,7 +278,7 @@ fn a_worker_with_many_slots_whose_disk_is_full_does_not_end_the_job_while_there_
     for (attempt, _) in on_the_first {
         table.fail(attempt, Failure::Worker);
     }
-    assert_eq!(table.job(JOB).state, JobState::Running);
+    assert_eq!(table.job(JOB).state, CoreJobState::Running);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_submitter_that_is_away_for_a_moment_does_not_end_the_job_of_a_worker_with_m
     for (attempt, _) in table.core.attempts().collect::<Vec<_>>() {
         table.fail(attempt, Failure::Unreachable);
     }
-    assert_eq!(table.job(JOB).state, JobState::Running);
+    assert_eq!(table.job(JOB).state, CoreJobState::Running);
 }
 
 fn memory_ran_out(table: &mut Table, attempts: &[AttemptId]) {

@@ -3,7 +3,7 @@
 use super::driver::{JOB, Table, check, map, map_finished, plain, reduce};
 use crate::command::{Cause, Outcome};
 use crate::core::CoreConfig;
-use crate::core::JobState;
+use crate::core::CoreJobState;
 use crate::event::{Event, Failure, Fingerprint};
 use crate::ids::{AttemptId, JobId, WorkerId};
 use crate::units::{Bytes, Span};
@@ -329,7 +329,7 @@ fn a_job_fails_when_a_map_that_ran_again_made_other_records_than_a_reduce_took()
     let mut table = half_taken();
     table.tell(&[made(map(1, 1), 8)]);
     let cause = Cause::NotDeterministic { task: map(1, 0).task };
-    assert_eq!(table.job(JOB).state, JobState::Ended(Outcome::Failed { cause }));
+    assert_eq!(table.job(JOB).state, CoreJobState::Ended(Outcome::Failed { cause }));
 }
 
 #[test]
@@ -340,11 +340,11 @@ fn a_map_may_make_other_records_while_no_reduce_took_any_but_old_ones_are_not_ta
     table.lose(2);
     table.map_done(map(0, 0));
     table.tell(&[made(map(1, 1), 8)]);
-    assert_eq!(table.job(JOB).state, JobState::Running);
+    assert_eq!(table.job(JOB).state, CoreJobState::Running);
     // The home had the bytes of the first attempt, and its report comes late.
     table.fetched(1, map(1, 0), &[0]);
     let cause = Cause::NotDeterministic { task: map(1, 0).task };
-    assert_eq!(table.job(JOB).state, JobState::Ended(Outcome::Failed { cause }));
+    assert_eq!(table.job(JOB).state, CoreJobState::Ended(Outcome::Failed { cause }));
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn a_home_without_a_way_out_loses_its_partitions_and_not_the_job() {
     }
     assert_eq!(failures, 1, "its partition moves at once");
     let job = table.job(JOB);
-    assert_eq!(job.state, JobState::Running);
+    assert_eq!(job.state, CoreJobState::Running);
     assert_eq!(job.maps.done, workers, "no map runs again");
     assert_eq!(job.attempts.launched - launched, workers - 1, "reduces whose segments are there run");
 }

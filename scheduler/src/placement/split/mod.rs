@@ -25,7 +25,7 @@ const SHARED: f64 = 16.0;
 type Divide = dyn Fn(&QueueSetting<'_>) -> Result<Division, QueueError> + Send;
 
 /// Split with its parameters.
-pub struct Split {
+pub struct TaskSplit {
     /// The thesis' D in seconds, for [`QueueSetting::new`].
     pub(super) delay: f64,
     pub(super) divide: Box<Divide>,
@@ -34,7 +34,7 @@ pub struct Split {
     pub(super) even: bool,
 }
 
-impl Split {
+impl TaskSplit {
     pub(super) fn new(
         delay: f64,
         divide: impl Fn(&QueueSetting<'_>) -> Result<Division, QueueError> + Send + 'static,
@@ -84,7 +84,7 @@ pub(crate) fn read_sign(arguments: &mut Arguments<'_>) -> Result<Sign, ArgumentE
 /// homes and retries are placed as by [`Pull`].
 pub struct SplitPlacement {
     name: &'static str,
-    split: Split,
+    split: TaskSplit,
     rest: Pull,
     /// Rounding remainder of each worker from the last assignment to whole maps; between -1 and 1.
     owed: BTreeMap<WorkerId, f64>,
@@ -121,7 +121,7 @@ struct Weights {
 impl SplitPlacement {
     /// Creates a placement that assigns by this split.
     #[must_use]
-    pub fn new(name: &'static str, split: Split) -> Self {
+    pub fn new(name: &'static str, split: TaskSplit) -> Self {
         Self {
             name,
             split,
@@ -191,7 +191,7 @@ fn service_rates(request: AssignmentRequest<'_>, seconds: &BTreeMap<WorkerId, Av
 }
 
 /// Returns the fraction of all maps for each worker; their sum is 1.
-fn parts(split: &Split, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
+fn parts(split: &TaskSplit, mu: &[f64], lambda: Option<f64>) -> Vec<f64> {
     let servers: Vec<Server> = mu.iter().map(|&mu| Server::exponential(mu)).collect();
     let computed = lambda.and_then(|lambda| {
         let setting = QueueSetting::new(&servers, lambda, split.delay).ok()?;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::Slots;
 use crate::placement::catalogue::place;
-use crate::placement::g_m_1::Arrivals;
+use crate::placement::g_m_1::ArrivalProcess;
 use crate::sim::cluster::{self, Config, Observer, TaskRun};
 use crate::station::PerStation;
 use crate::workload::Job;
@@ -298,20 +298,20 @@ proptest! {
         let alpha = part * mu;
         let r = 1.0 - part;
         for arrivals in [
-            Arrivals::Exponential,
-            Arrivals::Constant,
-            Arrivals::Erlang { stages },
-            Arrivals::Hyperexponential { variability },
+            ArrivalProcess::Exponential,
+            ArrivalProcess::Constant,
+            ArrivalProcess::Erlang { stages },
+            ArrivalProcess::Hyperexponential { variability },
         ] {
             let rate = arrivals.rate(alpha, mu);
             let transform = match arrivals {
-                Arrivals::Exponential => rate / (rate + alpha),
-                Arrivals::Constant => (-alpha / rate).exp(),
-                Arrivals::Erlang { stages } => {
+                ArrivalProcess::Exponential => rate / (rate + alpha),
+                ArrivalProcess::Constant => (-alpha / rate).exp(),
+                ArrivalProcess::Erlang { stages } => {
                     let stage = f64::from(stages) * rate;
                     (stage / (stage + alpha)).powi(stages as i32)
                 }
-                Arrivals::Hyperexponential { variability } => {
+                ArrivalProcess::Hyperexponential { variability } => {
                     let p = 0.5 * (1.0 + ((variability - 1.0) / (variability + 1.0)).sqrt());
                     let part = |p: f64| p * 2.0 * p * rate / (2.0 * p * rate + alpha);
                     part(p) + part(1.0 - p)

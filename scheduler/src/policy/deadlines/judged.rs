@@ -19,7 +19,7 @@ pub enum DeadlineState {
 /// Waiting job as evaluated by the policy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
-pub struct Standing {
+pub struct JobStanding {
     pub job: Handle,
     /// State of the job.
     pub state: DeadlineState,

@@ -20,7 +20,7 @@
 
 mod judged;
 
-pub use judged::{DeadlineState, Standing};
+pub use judged::{DeadlineState, JobStanding};
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
@@ -113,14 +113,14 @@ impl Deadlines {
     /// Returns the evaluation of the jobs that can use a slot, in the order in which they would get the next one. O(n
     /// log n) in the number of such jobs.
     #[must_use]
-    pub fn standings(&self, view: View<'_>) -> Vec<Standing> {
+    pub fn standings(&self, view: View<'_>) -> Vec<JobStanding> {
         let mut turns: Vec<SlotPriority> =
             (0..self.waiting.len()).map(|place| self.turn(view, place)).collect();
         turns.sort_by(|a, b| b.cmp(a));
         let standing = |turn: SlotPriority| {
             let WaitingJob { job, mean, .. } = *self.whose(turn);
             let required = (turn.state() == DeadlineState::Adjust).then(|| turn.urgency());
-            Standing { job, state: turn.state(), mean, required }
+            JobStanding { job, state: turn.state(), mean, required }
         };
         turns.into_iter().map(standing).collect()
     }

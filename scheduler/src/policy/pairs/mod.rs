@@ -54,17 +54,17 @@ use waiting::WaitingOrder;
 pub(super) use entries::ENTRIES;
 pub use grouped::{Branch, OnlineGroups, group, spread};
 pub use matched::{Schedule, matched, n_couple, smallest_weight};
-pub use rule::{OrderError, OrderedJobs, RULES, Rule, SIZE_MAX, order, rule};
-pub use sequence::{Averages, Times, averages, times, total};
+pub use rule::{OrderError, OrderedJobs, PairsRule, RULES, SIZE_MAX, order, rule};
+pub use sequence::{Averages, OrderTimes, averages, times, total};
 pub use sorted::{JobBlocks, in_pairs, max_diff, max_shuffle, max_srpt, pairwise};
 
 /// Rule applied to jobs that arrive and end.
 #[derive(Debug)]
 pub struct Pairs {
-    rule: Rule,
+    rule: PairsRule,
     queue: WaitingOrder,
     /// Live jobs by handle.
-    jobs: Vec<Option<KnownJob>>,
+    jobs: Vec<Option<RankedJob>>,
     /// Jobs that have not started, by seq.
     waiting: BTreeMap<u64, Handle>,
     /// Waiting jobs that nevertheless have segments to shuffle.
@@ -84,7 +84,7 @@ pub struct Pairs {
 
 /// Remembered data of a live job.
 #[derive(Clone, Copy, Debug)]
-struct KnownJob {
+struct RankedJob {
     seq: u64,
     size: Size,
     /// Number of its start, from 0; `None` while it waits.
@@ -94,12 +94,12 @@ struct KnownJob {
 impl Pairs {
     /// Creates a policy without jobs.
     #[must_use]
-    pub fn new(rule: Rule) -> Self {
+    pub fn new(rule: PairsRule) -> Self {
         let queue = match rule {
-            Rule::OnlineGroup { alpha, k, seed } => {
+            PairsRule::OnlineGroup { alpha, k, seed } => {
                 WaitingOrder::OnlineGroups(OnlineGroups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed))
             }
-            Rule::OnlineMatch { alpha, seed } => {
+            PairsRule::OnlineMatch { alpha, seed } => {
                 WaitingOrder::Schedule(Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed))
             }
             _ => WaitingOrder::Anew(VecDeque::new()),
@@ -119,7 +119,7 @@ impl Pairs {
         }
     }
 
-    fn known(&mut self, job: Handle) -> &mut Option<KnownJob> {
+    fn known(&mut self, job: Handle) -> &mut Option<RankedJob> {
         if self.jobs.len() <= job.index() {
             self.jobs.resize(job.index() + 1, None);
         }
@@ -179,7 +179,7 @@ impl Pairs {
     fn take_in(&mut self, view: View<'_>, job: Handle) {
         let size = size_of(view, job);
         let seq = view.row(job).seq;
-        let before = self.known(job).replace(KnownJob { seq, size, start: None });
+        let before = self.known(job).replace(RankedJob { seq, size, start: None });
         match before {
             Some(before) if before.size == size => return,
             // Fresh jobs are not in the queue.

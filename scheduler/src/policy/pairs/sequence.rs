@@ -14,14 +14,14 @@ pub(crate) fn by(value: impl Fn(usize) -> f64) -> impl Fn(&usize, &usize) -> Ord
 
 /// Times of a job in a schedule that starts at 0 with all jobs present, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Times {
+pub struct OrderTimes {
     /// Start of its maps: its waiting time.
     pub start: f64,
     /// End of its shuffle: its makespan in the paper's terms.
     pub end: f64,
 }
 
-impl Times {
+impl OrderTimes {
     /// Returns the time from the start of its maps to the end of its shuffle.
     #[must_use]
     pub fn execution(self) -> f64 {
@@ -45,23 +45,23 @@ pub struct Averages {
 /// # Panics
 /// If `order` is not an order of all jobs.
 #[must_use]
-pub fn times(jobs: &[Size], order: &[usize]) -> Vec<Times> {
+pub fn times(jobs: &[Size], order: &[usize]) -> Vec<OrderTimes> {
     assert_eq!(jobs.len(), order.len(), "an order of {} of {} jobs", order.len(), jobs.len());
-    let mut times = vec![Times::default(); jobs.len()];
+    let mut times = vec![OrderTimes::default(); jobs.len()];
     let (mut maps_end, mut end) = (0.0_f64, 0.0_f64);
     for &index in order {
         let start = maps_end;
         maps_end += jobs[index].map;
         end = (end + jobs[index].shuffle).max(maps_end);
-        times[index] = Times { start, end };
+        times[index] = OrderTimes { start, end };
     }
     times
 }
 
 /// Returns the means of these times.
 #[must_use]
-pub fn averages(times: &[Times]) -> Averages {
-    let mean = |value: fn(&Times) -> f64| {
+pub fn averages(times: &[OrderTimes]) -> Averages {
+    let mean = |value: fn(&OrderTimes) -> f64| {
         if times.is_empty() { 0.0 } else { times.iter().map(value).sum::<f64>() / times.len() as f64 }
     };
     Averages {

@@ -46,7 +46,7 @@ use crate::units::Time;
 use crate::workload::Job;
 pub use processors::SystemWork;
 
-pub use tasks::TaskCounts;
+pub use tasks::SimulatedTasks;
 
 /// Default maximum number of live jobs. It ends simulations where policy or placement cannot carry the load.
 pub(crate) const JOBS_MAX_DEFAULT: usize = 100_000;
@@ -122,7 +122,7 @@ pub struct Config {
     /// Seed of the drawn service times.
     pub seed: u64,
     /// Maximum length in seconds of maps and reduces into which a job without tasks is split; infinite for one task
-    /// each. See [`TaskCounts`].
+    /// each. See [`SimulatedTasks`].
     pub task_seconds: f64,
     /// Limits of the core. Its network is replaced by the one above.
     pub core: CoreConfig,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Attempt that runs, since its start or its last resumption.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Running {
+pub(super) struct RunningPiece {
     pub(super) attempt: AttemptId,
     pub(super) worker: WorkerId,
     pub(super) slot: u32,
@@ -32,7 +32,7 @@ impl Rest {
     pub(super) const WHOLE: Rest = Rest { part: 1.0, ran: Span(0) };
 }
 
-impl Running {
+impl RunningPiece {
     /// Returns the work left if the attempt stops now and keeps its slot until `until`.
     pub(super) fn rest(&self, now: Time, until: Time) -> Rest {
         let work = self.end.since(self.works).seconds();
@@ -48,7 +48,7 @@ pub(super) struct RunningAttempts {
     /// Running reduces, by their index among the timers; kept only for preemptive policies.
     pub(super) running: BTreeMap<AttemptId, u32>,
     /// Reduces that are leaving their slot, by the time when it is free, then by order.
-    pub(super) leaving: BTreeMap<(Time, u64), Running>,
+    pub(super) leaving: BTreeMap<(Time, u64), RunningPiece>,
     pub(super) left: u64,
     /// Work left of attempts that were suspended, handed over, or launched to continue.
     pub(super) rests: BTreeMap<AttemptId, Rest>,

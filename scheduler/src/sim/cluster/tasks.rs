@@ -7,7 +7,7 @@ use crate::workload::Job;
 
 /// Numbers of tasks of a job, and which of them were not given.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct TaskCounts {
+pub struct SimulatedTasks {
     /// Number of maps. An integer, as `reduces`, and possibly more than can be simulated.
     pub maps: f64,
     /// Number of reduces. A job that shuffles and has none gets reduces that only fetch: one per [`Config::task_seconds`]
@@ -15,7 +15,7 @@ pub struct TaskCounts {
     pub reduces: f64,
 }
 
-impl TaskCounts {
+impl SimulatedTasks {
     /// Counts the tasks of this job on this cluster. O(1).
     #[must_use]
     pub fn of(config: &Config, job: &Job) -> Self {

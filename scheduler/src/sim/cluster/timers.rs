@@ -3,7 +3,7 @@
 use crate::event::Slots;
 use crate::ids::AttemptId;
 use crate::sim::cluster::network::Foreseen;
-use crate::sim::cluster::pieces::Running;
+use crate::sim::cluster::pieces::RunningPiece;
 use crate::units::Time;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -33,7 +33,7 @@ impl SimMachine {
 pub(super) struct Timers {
     /// Timers by time, then by order of setting, with the index in `running`.
     pub(super) tasks: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    pub(super) running: Vec<(u32, Running)>,
+    pub(super) running: Vec<(u32, RunningPiece)>,
     /// Free indexes in `running`.
     pub(super) spare: Vec<u32>,
     pub(super) set: u32,
@@ -42,7 +42,7 @@ pub(super) struct Timers {
 
 impl Timers {
     /// Starts the timer of an attempt. Returns its index.
-    pub(super) fn run(&mut self, running: Running) -> u32 {
+    pub(super) fn run(&mut self, running: RunningPiece) -> u32 {
         self.set = self.set.wrapping_add(1);
         let entry = (self.set, running);
         let place = match self.spare.pop() {
@@ -60,7 +60,7 @@ impl Timers {
     }
 
     /// Removes the attempt at this index before its end.
-    pub(super) fn stop(&mut self, place: u32) -> Running {
+    pub(super) fn stop(&mut self, place: u32) -> RunningPiece {
         self.spare.push(place);
         // Changing the number of the timer makes it be ignored when it fires.
         self.set = self.set.wrapping_add(1);
@@ -80,7 +80,7 @@ impl Timers {
     }
 
     /// Returns the first task that has ended by now.
-    pub(super) fn ended(&mut self, now: Time) -> Option<Running> {
+    pub(super) fn ended(&mut self, now: Time) -> Option<RunningPiece> {
         loop {
             self.tasks.peek().filter(|Reverse((time, ..))| *time <= now)?;
             let Reverse((_, rings, place)) = self.tasks.pop()?;

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Job for the bound: arrival, map size, shuffle size.
-pub type Sizes = [f64; 3];
+pub type StationSizes = [f64; 3];
 
 /// Single server that always serves the shortest remaining job.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,7 @@ impl LowerBound {
 
     /// Adds a job: its arrival, not before that of the previous job, and its map and shuffle size; all finite and at
     /// least 0. If both queues are idle, the arrival ends a cycle, and its bound is returned.
-    pub fn push(&mut self, [arrival, map, shuffle]: Sizes) -> Option<f64> {
+    pub fn push(&mut self, [arrival, map, shuffle]: StationSizes) -> Option<f64> {
         for queue in &mut self.queues {
             queue.serve_until(arrival);
         }
@@ -103,7 +103,7 @@ impl LowerBound {
 
 /// Returns a lower bound of the total response time of these jobs, given in the order of their arrival.
 #[must_use]
-pub fn lower_bound(jobs: impl IntoIterator<Item = Sizes>) -> f64 {
+pub fn lower_bound(jobs: impl IntoIterator<Item = StationSizes>) -> f64 {
     let mut bound = LowerBound::new();
     for job in jobs {
         bound.push(job);

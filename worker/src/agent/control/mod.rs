@@ -24,7 +24,7 @@ use crate::budget::KeptInFiles;
 use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, WorkerFrame};
 use crate::recycle::Recycler;
 use crate::settings::Shuffle;
-use crate::shuffle::store::{Gone, Store};
+use crate::shuffle::store::{Gone, SegmentStore};
 use attempts::{Launch, RunningAttempt, Suspension};
 use fetches::Fetching;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
@@ -72,7 +72,7 @@ pub(super) struct Agent {
     source: Arc<dyn JobSource>,
     worker: WorkerId,
     epoch: Instant,
-    store: Store,
+    store: SegmentStore,
     handovers: HandoverStore,
     link: MasterLink,
     /// Introduction of this worker, with its address.

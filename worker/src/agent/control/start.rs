@@ -19,7 +19,7 @@ use crate::protocol::{Hello, Session};
 use crate::recycle::Recycler;
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{self, Fetcher};
-use crate::shuffle::store::Store;
+use crate::shuffle::store::SegmentStore;
 use gristmill_scheduler::ids::WorkerId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(in crate::agent) struct JoinedWorker {
     /// Number that the master assigned to it.
     pub worker: WorkerId,
     /// Store that its shuffle server serves.
-    pub store: Store,
+    pub store: SegmentStore,
     /// Store of handed-over parts that its shuffle server serves.
     pub handovers: HandoverStore,
     /// Start of its clock.

@@ -14,7 +14,7 @@ use super::mapped::MappedFile;
 use super::record::{Block, Blocks, Source};
 use super::source::FileAccess;
 use super::split::Split;
-use piece::{Found, PieceBlocks};
+use piece::{FoundRange, PieceBlocks};
 use std::sync::Arc;
 
 pub(super) use piece::BYTE_ORDER_MARK;
@@ -92,7 +92,7 @@ impl SplitBlocks<'_> {
     }
 
     /// Finds the next block; `None` after the last one of the last piece.
-    fn find(&mut self) -> Result<Option<Found>, InputError> {
+    fn find(&mut self) -> Result<Option<FoundRange>, InputError> {
         loop {
             if let Some(current) = &mut self.current {
                 if let Some(found) = current.find()? {

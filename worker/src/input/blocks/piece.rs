@@ -22,7 +22,7 @@ const REST_BYTES: usize = 64 << 10;
 
 /// Range of the file that holds whole records.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundRange {
     pub(super) offset: u64,
     pub(super) length: usize,
 }
@@ -98,13 +98,13 @@ impl PieceBlocks {
     }
 
     /// Finds the next block, without header and byte order mark; `None` after the last record of the piece.
-    pub(super) fn find(&mut self) -> Result<Option<Found>, InputError> {
+    pub(super) fn find(&mut self) -> Result<Option<FoundRange>, InputError> {
         self.begin()?;
         while let Some(mut found) = self.find_records()? {
             self.at = found.offset + found.length as u64;
             if self.header {
                 let skipped = self.skip_header(found)?;
-                found = Found { offset: found.offset + skipped as u64, length: found.length - skipped };
+                found = FoundRange { offset: found.offset + skipped as u64, length: found.length - skipped };
             }
             if 0 < found.length {
                 return Ok(Some(found));
@@ -176,7 +176,7 @@ impl PieceBlocks {
     }
 
     /// Finds whole records that start at `at`. The last one may be ended by the end of the file.
-    fn find_records(&mut self) -> Result<Option<Found>, InputError> {
+    fn find_records(&mut self) -> Result<Option<FoundRange>, InputError> {
         if self.end <= self.at {
             return Ok(None);
         }
@@ -195,7 +195,7 @@ impl PieceBlocks {
         } else {
             self.find_long_record(length)?
         };
-        Ok(Some(Found { offset: self.at, length: found }))
+        Ok(Some(FoundRange { offset: self.at, length: found }))
     }
 
     /// Returns the bytes of the record at `at`, which does not end within `seen` bytes.
@@ -255,7 +255,7 @@ impl PieceBlocks {
     }
 
     /// Returns the bytes up to the end of the first row that is not blank.
-    fn skip_header(&mut self, found: Found) -> Result<usize, InputError> {
+    fn skip_header(&mut self, found: FoundRange) -> Result<usize, InputError> {
         let bytes = self.window.view(found.offset, found.length)?;
         let mut skipped = 0;
         while self.header && skipped < bytes.len() {

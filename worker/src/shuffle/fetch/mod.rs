@@ -10,7 +10,7 @@ mod receive;
 
 use super::pace::{PacedStream, turn_time};
 use super::plan::Fetch;
-use super::store::Store;
+use super::store::SegmentStore;
 use super::{
     FetchHead, FetchRequest, OutputHead, fetch_head_bytes_max, fetch_head_memory_max, fetch_maps_max,
 };
@@ -85,7 +85,7 @@ pub struct Fetcher {
     /// Connections to other workers.
     pub pool: Pool,
     /// Store of the segments.
-    pub store: Store,
+    pub store: SegmentStore,
     /// Memory budget.
     pub budget: Budget,
     /// Spill directories for segments without memory.

@@ -10,7 +10,7 @@ use crate::segment::{MapOutput, SegmentOrder, SegmentsWriter, SpillCompression, 
 use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher};
 use crate::shuffle::plan::{FetchLimits, FetchPlan};
 use crate::shuffle::serve::segments;
-use crate::shuffle::store::Store;
+use crate::shuffle::store::SegmentStore;
 use gristmill_scheduler::ids::{JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use hyper::Request;
@@ -42,7 +42,7 @@ fn output(map: u32, spill: &SpillDirs) -> MapOutput {
 
 /// Holder of two outputs, and a home that lacks both, behind a proxy that flips a bit this many times.
 struct Pair {
-    holder: Store,
+    holder: SegmentStore,
     home: Fetcher,
     plan: FetchPlan,
     /// Number of flips that the proxy still has to make.
@@ -54,7 +54,7 @@ impl Pair {
     async fn start(flips: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let spill = SpillDirs::new(vec![directory.path().to_owned()]);
-        let (holder, store) = (Store::default(), Store::default());
+        let (holder, store) = (SegmentStore::default(), SegmentStore::default());
         for each in [&holder, &store] {
             each.open_job(JobId(1), key(), 2);
         }

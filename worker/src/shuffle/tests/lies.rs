@@ -12,7 +12,7 @@ use crate::input::{FilePath, FilePlace, FileStamp};
 use crate::segment::SpillDirs;
 use crate::shuffle::fetch::{FetchError, FetchOutcome, Fetcher, RequestError};
 use crate::shuffle::plan::{FetchLimits, FetchPlan, Retry};
-use crate::shuffle::store::Store;
+use crate::shuffle::store::SegmentStore;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::Time;
 use std::io::{Read, Write};
@@ -83,7 +83,7 @@ struct Home {
 impl Home {
     fn new(maps: u32, liar: &Endpoint) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::default();
+        let store = SegmentStore::default();
         store.open_job(JobId(1), key(), maps);
         store.home(JobId(1), 0);
         let mut plan = FetchPlan::new(FetchLimits::default());

@@ -9,7 +9,7 @@ use super::fetch::{FetchError, FetchOutcome, Fetcher};
 use super::pace::{InPace, OutPace};
 use super::plan::{Fetch, FetchLimits, FetchPlan};
 use super::serve::segments_at;
-use super::store::Store;
+use super::store::SegmentStore;
 use crate::budget::Budget;
 use crate::http::{
     Access, Bind, Endpoint, Plaintext, Pool, RouteAuth, Secret, ServerConfig, Timeouts, Transport, serve,
@@ -95,7 +95,7 @@ impl Pair {
         let rate = NonZeroU64::new(megabytes_per_second * 1_000_000).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let spill = SpillDirs::new(vec![directory.path().to_owned()]);
-        let (source, home) = (Store::default(), Store::default());
+        let (source, home) = (SegmentStore::default(), SegmentStore::default());
         for &load in loads {
             for store in [&source, &home] {
                 store.open_job(JobId(load.job), key(), load.maps);

@@ -5,7 +5,7 @@ use super::slices::{HashSlices, SliceFill, SliceReader};
 use super::{buffer_bytes, fan_in};
 use crate::api::Reducer;
 use crate::attempt::{AttemptContext, Progress, TaskFailure};
-use crate::collect::table::{Slot, Sorted, Table, key_bytes};
+use crate::collect::table::{CombineTable, Slot, SortedTable, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, TableMemory, TableRoom};
 use crate::key::hash::Packed;
 use crate::merge::{LoserTree, limit_fan_in};
@@ -99,7 +99,7 @@ impl<V: Value> Aggregate<V> {
 
     fn write_run(
         &mut self,
-        table: Table<V>,
+        table: CombineTable<V>,
         mut writer: SegmentsWriter,
         progress: &Arc<Progress>,
     ) -> Result<(), TaskFailure> {
@@ -122,14 +122,14 @@ impl<V: Value> Aggregate<V> {
 }
 
 /// Sorts a table; this calls no user code.
-fn sorted_by_key<V>(table: Table<V>, progress: &Arc<Progress>) -> Sorted<V> {
+fn sorted_by_key<V>(table: CombineTable<V>, progress: &Arc<Progress>) -> SortedTable<V> {
     let _engine = progress.engine();
     table.into_sorted_by_key()
 }
 
 /// Reduces a whole table; its memory is kept.
 fn reduce_table<R: Reducer>(
-    table: Table<R::Value>,
+    table: CombineTable<R::Value>,
     groups: &mut KeyGroups<R>,
 ) -> Result<(TableMemory<R::Value>, Stopped), TaskFailure> {
     groups.progress.holds(table.bytes());

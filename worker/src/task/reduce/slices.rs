@@ -8,7 +8,7 @@
 
 use super::MergeError;
 use crate::attempt::TaskFailure;
-use crate::collect::table::Table;
+use crate::collect::table::CombineTable;
 use crate::collect::{CombineRun, Combining, FULL, TableMemory};
 use crate::merge::FanIn;
 use crate::segment::{SegmentData, SegmentHeader, SegmentOrder, SegmentReader};
@@ -58,12 +58,12 @@ impl HashSlices {
         let most = headers.iter().map(|header| header.records).max().unwrap_or(0);
         let sum = headers.iter().fold(0_u64, |sum, header| sum.saturating_add(header.records));
         let (share, shares) = room.share;
-        let slots = Table::<V>::slots_for(sum.min(most.saturating_mul(KEYS_EXPECTED)) as usize);
+        let slots = CombineTable::<V>::slots_for(sum.min(most.saturating_mul(KEYS_EXPECTED)) as usize);
         let (first, all) = (u64::from(share), u64::from(shares));
         let whole = Self { count: 1, segments_at_once: 1, slots, first, all };
         let limit_bytes = room.fan_in.buffers_bytes;
         let is_by_hash = headers.iter().all(|header| header.order == SegmentOrder::Hash);
-        if Table::<V>::bytes_of(slots) <= limit_bytes || !is_by_hash {
+        if CombineTable::<V>::bytes_of(slots) <= limit_bytes || !is_by_hash {
             return Ok(whole);
         }
         let mut largest = 0;
@@ -73,12 +73,12 @@ impl HashSlices {
         }
         let buffered = (limit_bytes / BUFFERS_SHARE).checked_div(largest).unwrap_or(usize::MAX);
         let segments_at_once = segments.len().min(room.fan_in.segments_max).min(buffered);
-        let slots_max = (limit_bytes - segments_at_once * largest) / Table::<V>::bytes_of(1);
-        if segments_at_once < 2 || slots_max < Table::<V>::SLOTS_MIN {
+        let slots_max = (limit_bytes - segments_at_once * largest) / CombineTable::<V>::bytes_of(1);
+        if segments_at_once < 2 || slots_max < CombineTable::<V>::SLOTS_MIN {
             return Ok(whole);
         }
         let slots = 1 << slots_max.ilog2();
-        let tables = sum as usize / Table::<V>::keys_of(slots) + 1;
+        let tables = sum as usize / CombineTable::<V>::keys_of(slots) + 1;
         let count = tables.saturating_mul(SLICES_EACH_TABLE).min(SLICES_MAX) as u32;
         let (first, all) = (first * u64::from(count), all * u64::from(count));
         Ok(Self { count, segments_at_once, slots, first, all })

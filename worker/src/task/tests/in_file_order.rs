@@ -13,7 +13,7 @@ use crate::segment::{InFileSegment, MapOutput, ReceivedOrder, SegmentError, Segm
 use crate::shuffle::fetch::{FetchOutcome, Fetcher};
 use crate::shuffle::plan::Fetch;
 use crate::shuffle::serve::segments;
-use crate::shuffle::store::Store;
+use crate::shuffle::store::SegmentStore;
 use gristmill_scheduler::ids::{AttemptId, TaskId, WorkerId};
 use hyper::body::Incoming;
 use hyper::{Method, Request};
@@ -42,7 +42,7 @@ fn fetched(
     memory_bytes: usize,
     sees: Option<String>,
 ) -> (Vec<Vec<SegmentData>>, u64) {
-    let (source, home) = (Store::default(), Store::default());
+    let (source, home) = (SegmentStore::default(), SegmentStore::default());
     let maps = outputs.len();
     for store in [&source, &home] {
         store.open_job(JOB, key(), maps as u32);

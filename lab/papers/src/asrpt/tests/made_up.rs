@@ -2,18 +2,18 @@
 
 use super::super::examples::{Ratios, in_order, no_constant_ratio};
 use super::super::ratios;
-use super::super::runs::{FLOW_MAX, Kept, Runs, STEPS};
+use super::super::runs::{AsrptRuns, FLOW_MAX, KeptRun, STEPS};
 use super::super::tails::{Tails, of_tails};
 use crate::Claim;
 use crate::tests::refuted::Rules;
 
 /// Runs of three seeds with these ratios by scheduler (ASRPT, FIFO, Fair, LRPT, DSRPT), which grow with
 /// this power of the slots.
-fn runs(ratios: [f64; 5], power: f64) -> Runs {
-    Runs::made_up(3, |_, scheduler, seed| {
+fn runs(ratios: [f64; 5], power: f64) -> AsrptRuns {
+    AsrptRuns::made_up(3, |_, scheduler, seed| {
         let ratio = ratios[scheduler] * (1.0 + 0.001 * seed as f64);
         let within = (1..=STEPS).map(|step| ratio * (step as f64).powf(power)).collect();
-        Kept { ratio, within, flows: vec![1; FLOW_MAX + 2] }
+        KeptRun { ratio, within, flows: vec![1; FLOW_MAX + 2] }
     })
 }
 
@@ -32,7 +32,7 @@ fn growing(power: f64) -> Vec<Ratios> {
 }
 
 pub(crate) fn rules() -> Vec<Rules> {
-    let of_ratios = |runs: &Runs| ratios::of_ratios(runs);
+    let of_ratios = |runs: &AsrptRuns| ratios::of_ratios(runs);
     let one = |claim: Claim| vec![claim];
     vec![
         Rules {

@@ -3,13 +3,13 @@
 pub(crate) mod made_up;
 
 use super::*;
-use crate::Scale;
+use crate::PaperScale;
 use crate::tests::whole::check_page;
 
 #[test]
 fn page_shows_every_figure_and_every_claim_can_fail_and_can_hold() {
     // From one seed, which is enough for everything but intervals.
-    let small = || page(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }, 1).unwrap();
+    let small = || page(&Context { scale: PaperScale::Quick, first_seed: 1, progress: &|_| {} }, 1).unwrap();
     let sections = [
         "section-4",
         "figure-4",

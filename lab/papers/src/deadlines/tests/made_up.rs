@@ -3,13 +3,13 @@
 use super::super::estimates::{self, Isolated};
 use super::super::goals::{claims as of_runs, weights_follow};
 use super::super::sensitivity::of_kinds;
-use super::super::trial::{Scheduler, Trial, WIDTH};
+use super::super::trial::{DeadlineTrial, Scheduler, WIDTH};
 use crate::judge::RUNS_MIN;
 use crate::tests::refuted::{Rules, only};
 
 /// Builds the fewest identical runs that are conclusive, with these responses and held slots of each job.
-fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<Trial> {
-    let one = |seed: f64| Trial {
+fn trials(responses: [f64; 4], held: fn(f64) -> [f64; 4]) -> Vec<DeadlineTrial> {
+    let one = |seed: f64| DeadlineTrial {
         responses: responses.map(|response| response + 0.01 * seed),
         held: (0..700).map(|interval| held(f64::from(interval) * WIDTH)).collect(),
     };

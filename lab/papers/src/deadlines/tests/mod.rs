@@ -4,12 +4,13 @@ pub(crate) mod made_up;
 
 use super::*;
 use crate::tests::refuted::{check, check_listed};
-use crate::{Block, Scale, Verdict};
+use crate::{Block, PaperScale, Verdict};
 use gristmill_lab::report::Tally;
 use std::sync::LazyLock;
 
-static PAGE: LazyLock<Paper> =
-    LazyLock::new(|| page(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }, &[1]).unwrap());
+static PAGE: LazyLock<Paper> = LazyLock::new(|| {
+    page(&Context { scale: PaperScale::Quick, first_seed: 1, progress: &|_| {} }, &[1]).unwrap()
+});
 
 #[test]
 fn every_figure_of_the_paper_is_a_section() {

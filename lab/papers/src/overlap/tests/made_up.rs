@@ -1,12 +1,12 @@
 //! Made-up results that refute and that support the claims of this paper.
 
 use super::super::cells::order_of_means;
-use super::super::cells::{BOUND, CLASSES, CellRun, PolicyAtLoad, Share};
+use super::super::cells::{BOUND, CLASSES, CellRun, PolicyAtLoad, SlowdownShare};
 use super::super::random::{InstanceResult, claims as of_instances};
 use super::super::slowdown::slowdown_claims;
 use super::super::tight::{Approaching, STATEMENTS, approached};
 use super::super::trace::{Relative, better_than_k_lps, max_against_split};
-use super::super::unstable::{AtLength, READINGS, Reading};
+use super::super::unstable::{AtLength, LiteralReading, READINGS};
 use crate::tests::refuted::{Rules, only};
 use crate::workload::overlap_trace::Balance;
 use crate::{Claim, Verdict};
@@ -66,7 +66,7 @@ fn of_trace() -> Rules {
 fn cell(name: &'static str, mean: f64, [small, large]: [f64; 2]) -> PolicyAtLoad {
     let share = |run: f64, class: usize| {
         let part = class as f64 / CLASSES.len() as f64;
-        Share { slowdowns: run * (small + part * (large - small)), jobs: 1.0 }
+        SlowdownShare { slowdowns: run * (small + part * (large - small)), jobs: 1.0 }
     };
     let run = |factor: f64| CellRun {
         mean: factor * mean,
@@ -129,7 +129,7 @@ fn of_means() -> [Rules; 2] {
 
 /// Reading whose mean response grows by these factors with each doubling of the length, in five nearly
 /// equal seeds.
-fn reading((name, stable): (&'static str, bool), growth: [f64; 3]) -> Reading {
+fn reading((name, stable): (&'static str, bool), growth: [f64; 3]) -> LiteralReading {
     let mut mean = 3.3;
     let growth = [1.0].into_iter().chain(growth);
     let lengths: Vec<AtLength> = growth
@@ -141,7 +141,7 @@ fn reading((name, stable): (&'static str, bool), growth: [f64; 3]) -> Reading {
             AtLength { jobs: 10_000 << length, means, most: 10.0 }
         })
         .collect();
-    Reading { name, stable, lengths: lengths.try_into().ok().unwrap() }
+    LiteralReading { name, stable, lengths: lengths.try_into().ok().unwrap() }
 }
 
 fn of_readings() -> Rules {

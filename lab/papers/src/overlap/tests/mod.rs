@@ -3,7 +3,7 @@
 pub(crate) mod made_up;
 
 use super::*;
-use crate::Scale;
+use crate::PaperScale;
 use crate::tests::refuted::{check, check_listed};
 use crate::tests::whole::check_whole;
 
@@ -17,7 +17,7 @@ fn every_claim_of_the_page_can_fail_and_can_hold() {
         reading_jobs: 800,
         reading_seeds: 2,
     };
-    let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
+    let context = Context { scale: PaperScale::Quick, first_seed: 1, progress: &|_| {} };
     let paper = page(&context, &amounts).unwrap();
     check_whole(&paper);
     check_listed(&paper, &made_up::rules());

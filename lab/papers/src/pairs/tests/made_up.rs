@@ -1,12 +1,12 @@
 //! Made-up results that refute and that support the claims of this paper.
 
 use super::super::examples::{not_always_optimal, schedule_is_as_printed};
-use super::super::online::{Outcome as StreamOutcome, Times, rules as stream_rules};
+use super::super::online::{StreamOutcome, StreamTimes, rules as stream_rules};
 use super::super::sweeps::{Curve, GROUPS, STEPS};
-use super::super::theorems::{Found, Tried, of_tried};
+use super::super::theorems::{RefutedTotals, TriedInstances, of_tried};
 use super::super::{OFFLINE, offline, online as streams, sweeps};
 use crate::tests::refuted::{Rules, only};
-use crate::workload::pairs::Sizes;
+use crate::workload::pairs::SizeLaw;
 use crate::{Claim, Verdict};
 use gristmill_scheduler::policy::pairs::Averages;
 use gristmill_scheduler::policy::pairs::optimum::Optimum;
@@ -34,8 +34,8 @@ fn of_examples() -> [Rules; 2] {
 
 fn of_theorems() -> Rules {
     let claims = |worse: usize, pairs: f64| {
-        let tried = || Tried { count: 100, worse, ratio: 1.1 };
-        let found = Found { pairs: [pairs; 2], optimum: [21.0; 2], order: String::new() };
+        let tried = || TriedInstances { count: 100, worse, ratio: 1.1 };
+        let found = RefutedTotals { pairs: [pairs; 2], optimum: [21.0; 2], order: String::new() };
         of_tried([&tried(), &tried(), &tried(), &tried()], &found)
     };
     let mut refuted = claims(1, 22.0);
@@ -58,7 +58,7 @@ fn of_table_2() -> Rules {
             (0..3).map(one).collect()
         };
         let rules = (0..OFFLINE.len()).map(by_seed).collect();
-        offline::claims(&[offline::Outcome { sizes: Sizes::Uniform, rules }])
+        offline::claims(&[offline::OfflineOutcome { sizes: SizeLaw::Uniform, rules }])
     }
     let claims = |averages: fn(f64) -> [f64; 3]| claims_of(averages);
     const PAIRWISE: f64 = 8.0;
@@ -169,10 +169,10 @@ fn of_figure_3() -> Rules {
 
 /// Streams whose jobs have these waiting and execution times under a policy of this name.
 fn outcomes(times: fn(&str) -> [f64; 2]) -> Vec<Vec<StreamOutcome>> {
-    let one = |(rule, printed): (gristmill_scheduler::policy::pairs::Rule, f64)| {
+    let one = |(rule, printed): (gristmill_scheduler::policy::pairs::PairsRule, f64)| {
         let [waiting, execution] = times(rule.name()).map(seeds);
         let run = |seed: usize| {
-            vec![Times { arrival: 0.0, waiting: waiting[seed], execution: execution[seed], ratio: 1.0 }]
+            vec![StreamTimes { arrival: 0.0, waiting: waiting[seed], execution: execution[seed], ratio: 1.0 }]
         };
         StreamOutcome { rule, printed, runs: (0..3).map(run).collect() }
     };

@@ -4,10 +4,10 @@ pub(crate) mod made_up;
 
 use super::*;
 use crate::tests::whole::check_page;
-use crate::{Block, Claim, Scale, Verdict};
+use crate::{Block, Claim, PaperScale, Verdict};
 
 fn quick() -> Paper {
-    run(&Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} }).unwrap()
+    run(&Context { scale: PaperScale::Quick, first_seed: 1, progress: &|_| {} }).unwrap()
 }
 
 fn claims(paper: &Paper) -> Vec<&Claim> {

@@ -17,7 +17,7 @@ use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::plural::counted;
 use gristmill_worker::protocol::Slots;
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Number of workers, with a map slot and a reduce slot each: a third of the paper's, with a third of its
 /// maps.

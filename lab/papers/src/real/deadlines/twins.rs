@@ -31,13 +31,13 @@ const FIGURES: [(&str, &str, &str); 4] = [
 ];
 
 /// The paper's jobs without weights under three schedulers, and with weights under fair sharing.
-struct Compared {
+struct TwinComparison {
     plain: Comparison,
     weighted: Comparison,
     repetitions: u32,
 }
 
-impl Compared {
+impl TwinComparison {
     fn run(context: &RealContext<'_>, second: f64) -> anyhow::Result<Self> {
         let repetitions = context.scaled(1, 3, 5);
         // The schedulers reevaluate every second of the paper.
@@ -67,7 +67,7 @@ impl Compared {
 
 /// Experiments one to four with sleeping twins.
 pub(super) fn sections(context: &RealContext<'_>, second: f64) -> anyhow::Result<Vec<Section>> {
-    let compared = Compared::run(context, second)?;
+    let compared = TwinComparison::run(context, second)?;
     let mut sections = vec![estimates::section(context, second)?];
     sections.extend(FIGURES.map(|figure| compared.section(context, second, figure)));
     Ok(sections)

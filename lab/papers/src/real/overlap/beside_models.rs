@@ -2,7 +2,7 @@
 
 use super::WORDS;
 use super::figure_4::WORKERS;
-use crate::overlap::{Progress, overlapping, traditional};
+use crate::overlap::{ModelProgress, overlapping, traditional};
 use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::compare::series::makespan;
@@ -11,21 +11,21 @@ use gristmill_lab::compare::series::makespan;
 const PLACES: usize = 200;
 
 /// Run, and both models of it.
-pub(super) struct Measured<'a> {
+pub(super) struct ModelledRun<'a> {
     run: &'a RunRecord,
     /// Bytes per second that all workers together may send.
     network: f64,
     /// Seconds of all slots and of the whole network, by job.
     pub(super) sizes: Vec<[f64; 2]>,
-    overlapping: Progress,
-    traditional: Progress,
+    overlapping: ModelProgress,
+    traditional: ModelProgress,
 }
 
 fn times(end: f64) -> impl Iterator<Item = f64> {
     (0..=PLACES).map(move |place| end * place as f64 / PLACES as f64)
 }
 
-impl<'a> Measured<'a> {
+impl<'a> ModelledRun<'a> {
     pub(super) fn new(run: &'a RunRecord, network: f64) -> anyhow::Result<Self> {
         let size = |job: &gristmill_lab::compare::JobRun| {
             [job.usage.slot_seconds[0] / f64::from(WORKERS), job.shuffle_bytes as f64 / network]
@@ -65,8 +65,9 @@ impl<'a> Measured<'a> {
             0 => jobs().map(|job| self.mapped(job, time)).sum::<f64>(),
             _ => jobs().map(|job| self.shuffled(job, time)).sum::<f64>(),
         };
-        let model =
-            |progress: &Progress, time: f64| jobs().map(|job| progress.at(time, job)[station]).sum::<f64>();
+        let model = |progress: &ModelProgress, time: f64| {
+            jobs().map(|job| progress.at(time, job)[station]).sum::<f64>()
+        };
         let series = |name: &str, done: &dyn Fn(f64) -> f64| {
             Series::new(name, times(end).map(|time| (time, (all - done(time)).max(0.0))).collect())
         };
@@ -78,7 +79,7 @@ impl<'a> Measured<'a> {
 
     /// Returns the mean distance between measured and modelled shuffle work over time, as a share of all
     /// shuffle work.
-    fn distance(&self, model: &Progress) -> f64 {
+    fn distance(&self, model: &ModelProgress) -> f64 {
         let end = makespan(self.run);
         let all: f64 = self.sizes.iter().map(|size| size[1]).sum();
         let gaps = times(end).map(|time| {
@@ -90,8 +91,8 @@ impl<'a> Measured<'a> {
     }
 
     /// Compares the run with both models.
-    pub(super) fn beside(&self) -> Beside {
-        Beside {
+    pub(super) fn beside(&self) -> ModelDistances {
+        ModelDistances {
             distances: [&self.overlapping, &self.traditional].map(|model| self.distance(model)),
             end: self.run.jobs.iter().map(|job| job.shuffle_done).fold(0.0, f64::max),
             predicted: [self.overlapping.end(), self.traditional.end()],
@@ -100,7 +101,7 @@ impl<'a> Measured<'a> {
 }
 
 /// Comparison of a run with the overlapping and the traditional model, in this order.
-pub(crate) struct Beside {
+pub(crate) struct ModelDistances {
     /// Mean distance of completed shuffle work over time, as a share of all of it.
     pub(crate) distances: [f64; 2],
     /// Time at which the last segment arrived, in seconds.
@@ -114,11 +115,11 @@ pub(crate) struct Beside {
 const NEAR: f64 = 0.05;
 const TOLD: f64 = 0.1;
 
-pub(crate) fn claims(runs: &[Beside]) -> Vec<Claim> {
+pub(crate) fn claims(runs: &[ModelDistances]) -> Vec<Claim> {
     vec![overlaps(runs), ends_as_predicted(runs)]
 }
 
-fn overlaps(runs: &[Beside]) -> Claim {
+fn overlaps(runs: &[ModelDistances]) -> Claim {
     let [near, far] = [0, 1].map(|model| runs.iter().map(|run| run.distances[model]).collect::<Vec<f64>>());
     let twice: Vec<f64> = near.iter().map(|near| 2.0 * near).collect();
     let (distance, further) = (mean_of(&near), paired(&far, &twice));
@@ -128,13 +129,13 @@ fn overlaps(runs: &[Beside]) -> Claim {
 }
 
 /// Judges the end of the runs: the overlapping model must be near, and nearer than the traditional one.
-fn ends_as_predicted(runs: &[Beside]) -> Claim {
+fn ends_as_predicted(runs: &[ModelDistances]) -> Claim {
     let off =
         |model: usize| runs.iter().map(|run| (run.end / run.predicted[model]).ln()).collect::<Vec<f64>>();
     let sizes = |model: usize| off(model).into_iter().map(f64::abs).collect::<Vec<f64>>();
     let (distance, closer) = (mean_of(&off(0)), paired(&sizes(1), &sizes(0)));
     let (near, nearer) = (Seen::alike(&distance, TOLD), Seen::above(&closer, 0.0));
-    let mean = |value: fn(&Beside) -> f64| mean_by(runs, value).mean;
+    let mean = |value: fn(&ModelDistances) -> f64| mean_by(runs, value).mean;
     let holes = holes![
         runs = runs.len(),
         end = mean(|run| run.end),

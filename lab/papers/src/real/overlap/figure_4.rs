@@ -3,9 +3,9 @@
 use super::super::RealContext;
 use super::super::common::{blocks, cluster, policies, section as section_of, workload as workload_of};
 use super::WORDS;
-use super::beside_models::{Beside, Measured, claims};
+use super::beside_models::{ModelDistances, ModelledRun, claims};
 use crate::prelude::*;
-use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind};
+use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
@@ -29,16 +29,16 @@ const RATIO: f64 = 11.0 / 7.0;
 
 const MIB: u64 = 1 << 20;
 
-fn kind(job: &str, arguments: &[&str]) -> Kind {
-    Kind { split_bytes: Some(2 * MIB), reduces: Some(WORKERS), ..Kind::new(job, arguments) }
+fn kind(job: &str, arguments: &[&str]) -> JobKind {
+    JobKind { split_bytes: Some(2 * MIB), reduces: Some(WORKERS), ..JobKind::new(job, arguments) }
 }
 
-fn sort() -> Kind {
+fn sort() -> JobKind {
     kind("sort", &["{data}/records"])
 }
 
-fn grep() -> Kind {
-    Kind {
+fn grep() -> JobKind {
+    JobKind {
         reduces: None,
         split_bytes: Some(MIB / 32),
         ..kind("grep", &["--count-matches", "[a-z]+e", "{data}/text"])
@@ -46,7 +46,7 @@ fn grep() -> Kind {
 }
 
 /// Returns a workload whose sorts read this many bytes of records, and whose grep reads this many of text.
-fn workload(context: &RealContext<'_>, kinds: Vec<Kind>, records: u64, text: u64) -> Workload {
+fn workload(context: &RealContext<'_>, kinds: Vec<JobKind>, records: u64, text: u64) -> Workload {
     let seed = context.first_seed;
     let data = |name: &str, kind, bytes| DataSet { name: name.to_owned(), kind, bytes, seed };
     let data =
@@ -70,7 +70,7 @@ fn sharing() -> Vec<Contender> {
 }
 
 /// Amounts that make the three jobs as in the paper on this machine.
-struct Scale {
+struct MachineScale {
     /// Bytes of the grep's text.
     text: u64,
     /// Rate limit of each worker's shuffle, in bytes per second.
@@ -78,7 +78,7 @@ struct Scale {
 }
 
 /// Measures a sort and a grep that run alone.
-fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
+fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<MachineScale> {
     const PROBE: u64 = MIB;
     let probe = workload(context, vec![sort(), grep()], records, PROBE);
     let alone = context.compare("overlap-alone", &probe, &config(), sharing(), 1)?;
@@ -87,7 +87,7 @@ fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
         .map(|job| first.jobs.get(job).map_or(0.0, |job| job.usage.slot_seconds[0]) / f64::from(WORKERS));
     let map_seconds = of_sort.max(1e-3);
     let shuffle_bytes = first.jobs.first().map_or(0, |job| job.shuffle_bytes) as f64;
-    Ok(Scale {
+    Ok(MachineScale {
         text: (PROBE as f64 * GREP_RATIO * map_seconds / of_grep.max(1e-6)) as u64,
         rate: shuffle_bytes / (map_seconds * RATIO) / f64::from(WORKERS),
     })
@@ -95,16 +95,17 @@ fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<Scale> {
 
 pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let records = context.scaled(48, 192, 384) * MIB;
-    let Scale { text, rate } = scale(context, records)?;
+    let MachineScale { text, rate } = scale(context, records)?;
     let mut config = config();
     config.workers.each.nic_bytes_per_second = NonZeroU64::new(rate as u64);
     let three = workload(context, vec![sort(), grep(), sort()], records, text);
     let repetitions = context.scaled(1, 3, 5);
     let comparison = context.compare("overlap-figure-4", &three, &config, sharing(), repetitions)?;
     let run = comparison.runs.first().ok_or_else(|| anyhow::anyhow!("the three jobs left no run"))?;
-    let measured = Measured::new(run, rate * f64::from(WORKERS))?;
-    let all = comparison.runs.iter().map(|run| Ok(Measured::new(run, rate * f64::from(WORKERS))?.beside()));
-    let all = all.collect::<anyhow::Result<Vec<Beside>>>()?;
+    let measured = ModelledRun::new(run, rate * f64::from(WORKERS))?;
+    let all =
+        comparison.runs.iter().map(|run| Ok(ModelledRun::new(run, rate * f64::from(WORKERS))?.beside()));
+    let all = all.collect::<anyhow::Result<Vec<ModelDistances>>>()?;
     let words = measured.sizes.iter().map(|[map, shuffle]| format!("({map:.2}, {shuffle:.2})"));
     let holes = holes![
         workers = WORKERS,

@@ -10,12 +10,12 @@ use super::RealContext;
 use super::common::{blocks, networked, section, two_stations};
 use super::judging::{claim, flow};
 use crate::prelude::*;
-use crate::workload::pairs::{Sizes, Stream};
+use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::Comparison;
 use gristmill_runtime::cluster::ClusterConfig;
 use std::num::NonZeroU64;
 
-pub(super) static WORDS: Words = Words::new(include_str!("../overlap.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("../overlap.toml"));
 
 /// Runs the experiments.
 ///
@@ -48,7 +48,7 @@ const POLICIES: [(&str, &str); 4] = [
 
 /// Returns a stream whose busier station has this load until the last arrival.
 fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job> {
-    let stream = Stream { sizes: Sizes::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
+    let stream = JobStream { sizes: SizeLaw::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
     let mut drawn = stream.draw(seed);
     for job in &mut drawn {
         job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));

@@ -9,13 +9,13 @@ use super::RealContext;
 use super::common::{cluster, section as section_of, workload as workload_of};
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
-use gristmill_lab::compare::workload::{Arrivals, DataSet, Kind};
+use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
 
-pub(super) static WORDS: Words = Words::new(include_str!("words.toml"));
+pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Number of workers, with one slot each. Every second one is slower.
 const WORKERS: u32 = 10;
@@ -55,7 +55,7 @@ fn contenders() -> Vec<Contender> {
 }
 
 fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
-    let kinds = vec![Kind { count: jobs, ..application.kind.clone() }];
+    let kinds = vec![JobKind { count: jobs, ..application.kind.clone() }];
     let arrivals = Arrivals::Poisson(interval);
     workload_of(application.title, seed, arrivals, kinds, application.data.clone())
 }
@@ -106,13 +106,13 @@ const MIB: u64 = 1 << 20;
 struct Application {
     name: &'static str,
     title: &'static str,
-    kind: Kind,
+    kind: JobKind,
     data: Vec<DataSet>,
     speeds: [f64; 2],
 }
 
-fn kind(job: &str, arguments: &[&str]) -> Kind {
-    Kind { split_bytes: Some(2 * MIB), reduces: Some(2), ..Kind::new(job, arguments) }
+fn kind(job: &str, arguments: &[&str]) -> JobKind {
+    JobKind { split_bytes: Some(2 * MIB), reduces: Some(2), ..JobKind::new(job, arguments) }
 }
 
 /// Returns all applications; in a quick run one of each kind.
@@ -122,7 +122,7 @@ fn all(context: &RealContext<'_>) -> Vec<Application> {
     let data = |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed }];
     let text = || data("text", generate::Kind::Text);
     let real = |name, title, kind, data| Application { name, title, kind, data, speeds: SPEEDS };
-    let grep = Kind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
+    let grep = JobKind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
     let sort = kind("sort", &["{data}/records"]);
     let mut all = vec![
         real("grep", "Grep", grep, text()),
@@ -142,7 +142,7 @@ fn sleeping() -> Application {
     Application {
         name: "delayed",
         title: "A job that sleeps delayed exponential times",
-        kind: Kind { reduces: Some(1), ..Kind::new("synthetic", &arguments) },
+        kind: JobKind { reduces: Some(1), ..JobKind::new("synthetic", &arguments) },
         data: Vec::new(),
         speeds: SLEEPING_SPEEDS,
     }

@@ -76,7 +76,7 @@ fn of_overlap() -> [Rules; 2] {
         of_policies(&alike(&all))
     };
     let beside = |distances: [f64; 2], end: f64, predicted: [f64; 2]| {
-        let one = |factor: f64| beside_models::Beside { distances, end: factor * end, predicted };
+        let one = |factor: f64| beside_models::ModelDistances { distances, end: factor * end, predicted };
         beside_models::claims(&[one(1.0), one(1.001), one(0.999)])
     };
     [

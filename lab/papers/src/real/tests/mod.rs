@@ -3,8 +3,8 @@
 pub(crate) mod made_up;
 
 use super::{asrpt, deadlines, overlap, pairs, stragglers};
-use crate::words::Words;
+use crate::words::PaperWords;
 
-pub(crate) fn words() -> Vec<&'static Words> {
+pub(crate) fn words() -> Vec<&'static PaperWords> {
     vec![&asrpt::WORDS, &overlap::WORDS, &pairs::WORDS, &deadlines::WORDS, &stragglers::WORDS]
 }

@@ -1,6 +1,6 @@
 //! Made-up results that refute and that support the claims of this thesis.
 
-use super::super::simulated::{self, Measured};
+use super::super::simulated::{self, SimulatedPlacement};
 use super::super::{equal, equations, fitted, numbers, sojourn, splits};
 use crate::Claim;
 use crate::tests::refuted::{Rules, only};
@@ -19,7 +19,10 @@ fn mix(slow: u32, fast: u32) -> Option<WorkerMix> {
 fn streams(fair: f64) -> Vec<Claim> {
     let measured = |placement: &'static str| {
         let time = if placement == "fair-split" { fair } else { 1.0 };
-        Measured { placement, by_rate: vec![(5.0, vec![time, 1.01 * time]), (10.0, vec![time, 0.99 * time])] }
+        SimulatedPlacement {
+            placement,
+            by_rate: vec![(5.0, vec![time, 1.01 * time]), (10.0, vec![time, 0.99 * time])],
+        }
     };
     simulated::of_placements(
         &["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(measured),

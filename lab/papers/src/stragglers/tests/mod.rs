@@ -3,7 +3,7 @@
 pub(crate) mod made_up;
 
 use super::*;
-use crate::Scale;
+use crate::PaperScale;
 use crate::tests::refuted::{check, check_listed};
 use crate::tests::whole::check_whole;
 
@@ -14,7 +14,7 @@ fn every_claim_of_the_thesis_can_fail_and_can_hold() {
 
 #[test]
 fn a_quick_run_gives_every_figure() {
-    let context = Context { scale: Scale::Quick, first_seed: 1, progress: &|_| {} };
+    let context = Context { scale: PaperScale::Quick, first_seed: 1, progress: &|_| {} };
     let paper = run(&context).unwrap();
     let ids: Vec<&str> = paper.sections.iter().map(|section| section.id.as_str()).collect();
     for id in

@@ -4,7 +4,7 @@
 use super::{field, within};
 use gristmill_scheduler::plan::{Floor, Line, Plan, Reason, Share};
 use gristmill_scheduler::policy::Policy;
-use gristmill_scheduler::policy::deadlines::{DeadlineState, Deadlines, Excess, Standing};
+use gristmill_scheduler::policy::deadlines::{DeadlineState, Deadlines, Excess, JobStanding};
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_scheduler::view::{Change, Handle, Row, Station, View};
@@ -21,10 +21,10 @@ pub(super) fn compute(input: &Value, _: &Map<String, Value>) -> Result<Value, St
     let by_job = |slots: &[u32]| -> Map<String, Value> {
         slots.iter().enumerate().map(|(job, &slots)| (job.to_string(), slots.into())).collect()
     };
-    let of_each = |value: &dyn Fn(&Standing) -> Option<Value>| -> Map<String, Value> {
+    let of_each = |value: &dyn Fn(&JobStanding) -> Option<Value>| -> Map<String, Value> {
         standings.iter().filter_map(|one| Some((one.job.0.to_string(), value(one)?))).collect()
     };
-    let state = |standing: &Standing| match standing.state {
+    let state = |standing: &JobStanding| match standing.state {
         DeadlineState::Undead => "UNDEAD",
         DeadlineState::NoData => "NODATA",
         DeadlineState::Adjust => "ADJUST",
@@ -84,7 +84,7 @@ impl PlanCase {
     }
 
     /// Returns the tasks started for each job, and the policy's evaluation before.
-    fn plan(&self, excess: Excess) -> (Vec<u32>, Vec<Standing>) {
+    fn plan(&self, excess: Excess) -> (Vec<u32>, Vec<JobStanding>) {
         let mut policy = Deadlines::new(excess, Span::whole_seconds(1), 1.0);
         let view = View {
             now: self.now,

@@ -52,14 +52,14 @@ impl TryFrom<Value> for Number {
 }
 
 /// Jobs in the order of their arrival, with their indexes in the case.
-struct Instance {
+struct FluidInstance {
     jobs: Vec<Job>,
     places: Vec<usize>,
     k: u32,
 }
 
 pub(super) fn compute(input: &Value, expect: &Map<String, Value>) -> Result<Value, String> {
-    let instance = Instance::new(input)?;
+    let instance = FluidInstance::new(input)?;
     let mut computed = Map::new();
     if expect.contains_key("lower_bound") || expect.contains_key("cycles") {
         let (total, cycles) = instance.lower_bound()?;
@@ -80,7 +80,7 @@ pub(super) fn compute(input: &Value, expect: &Map<String, Value>) -> Result<Valu
     Ok(computed.into())
 }
 
-impl Instance {
+impl FluidInstance {
     fn new(input: &Value) -> Result<Self, String> {
         let jobs: Vec<[Number; 3]> = field(input, "jobs")?;
         let k = field::<Option<NonZeroU32>>(input, "k")?.map_or(100, NonZeroU32::get);

@@ -3,7 +3,7 @@
 use super::compare::{json_of, list};
 use super::field;
 use gristmill_scheduler::estimate::dtd;
-use gristmill_scheduler::placement::g_m_1::Arrivals;
+use gristmill_scheduler::placement::g_m_1::ArrivalProcess;
 use gristmill_scheduler::placement::{PlaceError, place};
 use gristmill_scheduler::queueing::sizing::{Law, Spend, WorkerMix, WorkerPrice, best_count, best_mix};
 use gristmill_scheduler::queueing::{Dtd, QueueError, Server, mean_sojourn};
@@ -97,7 +97,7 @@ fn servers(input: &Value) -> Result<Vec<Server>, String> {
 pub(super) fn g_m_1(input: &Value) -> Result<Value, String> {
     let kind: String = field(input, "kind")?;
     let wanted = "M, D, E and a number of stages, or H2: and a squared coefficient of variation";
-    if kind.parse::<Arrivals>().is_err() {
+    if kind.parse::<ArrivalProcess>().is_err() {
         return Err(format!("`kind` is `{kind}`, not {wanted}"));
     }
     let servers = servers(input)?;

@@ -5,7 +5,7 @@
 
 use super::brains::{Dealer, Nervous, RandomPolicy};
 use crate::command::{Command, Outcome};
-use crate::core::{BackupLimits, Core, CoreConfig, JobState, SuspendLimits};
+use crate::core::{BackupLimits, Core, CoreConfig, CoreJobState, SuspendLimits};
 use crate::event::{Event, External, Failure, Fingerprint, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
@@ -649,7 +649,7 @@ impl RandomHistory {
     fn check_the_end(&self) {
         for (job, outcome) in &self.outcomes {
             let snapshot = self.core.job(*job).expect("few enough to be remembered");
-            assert_eq!(snapshot.state, JobState::Ended(*outcome));
+            assert_eq!(snapshot.state, CoreJobState::Ended(*outcome));
             let spec = &self.specs[job];
             let parts = if spec.reduces == 0 { spec.maps.len() as u32 } else { spec.reduces };
             let published: Vec<u32> =

@@ -1,6 +1,6 @@
 //! Rules by name, with their parameters.
 
-use super::Rule;
+use super::PairsRule;
 use crate::catalogue::{ArgumentError, Arguments, Entry, Make, Parameter};
 
 const DELTA: Parameter = Parameter {
@@ -39,8 +39,8 @@ const fn entry(
     paper: &'static str,
     summary: &'static str,
     parameters: &'static [Parameter],
-    make: Make<Rule>,
-) -> Entry<Rule> {
+    make: Make<PairsRule>,
+) -> Entry<PairsRule> {
     Entry { paper, parameters, ..Entry::new(name, summary, make) }
 }
 
@@ -48,41 +48,45 @@ const fn entry(
 pub(in crate::policy::pairs) const POLICIES: usize = 11;
 
 /// All rules by name; those that are policies come first.
-pub const RULES: [Entry<Rule>; POLICIES + 1] = [
+pub const RULES: [Entry<PairsRule>; POLICIES + 1] = [
     entry("max-diff", "pairs 6.1", "shuffle-heavy jobs first, by shuffle - map", &[], |_| {
-        Ok(Box::new(Rule::MaxDiff))
+        Ok(Box::new(PairsRule::MaxDiff))
     }),
     entry("pairwise", "pairs 6.1", "the most shuffle-heavy and the most map-heavy job in turn", &[], |_| {
-        Ok(Box::new(Rule::Pairwise))
+        Ok(Box::new(PairsRule::Pairwise))
     }),
-    entry("max-shuffle", "pairs 6.1", "the largest shuffle first", &[], |_| Ok(Box::new(Rule::MaxShuffle))),
+    entry("max-shuffle", "pairs 6.1", "the largest shuffle first", &[], |_| {
+        Ok(Box::new(PairsRule::MaxShuffle))
+    }),
     entry(
         "pair",
         "pairs Algorithm 1",
         "least max(map, shuffle) first, equal ones in pairs",
         &[DELTA],
-        |arguments| Ok(Box::new(Rule::Pair { delta: delta(arguments)? })),
+        |arguments| Ok(Box::new(PairsRule::Pair { delta: delta(arguments)? })),
     ),
     entry(
         "couple",
         "pairs Algorithm 2",
         "least map + shuffle first, equal ones in pairs",
         &[DELTA],
-        |arguments| Ok(Box::new(Rule::Couple { delta: delta(arguments)? })),
+        |arguments| Ok(Box::new(PairsRule::Couple { delta: delta(arguments)? })),
     ),
     entry(
         "generalized",
         "pairs Algorithm 3",
         "least mixture of maximum and sum first, equal ones in pairs",
         &[DELTA, BLEND],
-        |arguments| Ok(Box::new(Rule::Generalized { delta: delta(arguments)?, alpha: alpha(arguments)? })),
+        |arguments| {
+            Ok(Box::new(PairsRule::Generalized { delta: delta(arguments)?, alpha: alpha(arguments)? }))
+        },
     ),
     entry(
         "group",
         "pairs Algorithm 4",
         "groups of like jobs, each in pairs",
         &[BLEND, GROUPS],
-        |arguments| Ok(Box::new(Rule::Group { alpha: alpha(arguments)?, k: k(arguments)? })),
+        |arguments| Ok(Box::new(PairsRule::Group { alpha: alpha(arguments)?, k: k(arguments)? })),
     ),
     entry(
         "o-group",
@@ -91,7 +95,7 @@ pub const RULES: [Entry<Rule>; POLICIES + 1] = [
         &[BLEND, GROUPS, SEED],
         |arguments| {
             let (alpha, k, seed) = (alpha(arguments)?, k(arguments)?, seed(arguments)?);
-            Ok(Box::new(Rule::OnlineGroup { alpha, k, seed }))
+            Ok(Box::new(PairsRule::OnlineGroup { alpha, k, seed }))
         },
     ),
     entry(
@@ -99,27 +103,27 @@ pub const RULES: [Entry<Rule>; POLICIES + 1] = [
         "pairs Algorithm 6",
         "pairs that balance each other, smallest first",
         &[DELTA],
-        |arguments| Ok(Box::new(Rule::NewCouple { delta: delta(arguments)? })),
+        |arguments| Ok(Box::new(PairsRule::NewCouple { delta: delta(arguments)? })),
     ),
     entry(
         "match",
         "pairs Algorithm 7",
         "pairs by a minimum-weight perfect matching",
         &[WEIGHT],
-        |arguments| Ok(Box::new(Rule::Match { alpha: alpha(arguments)? })),
+        |arguments| Ok(Box::new(PairsRule::Match { alpha: alpha(arguments)? })),
     ),
     entry(
         "o-match",
         "pairs Algorithm 8",
         "pairs by matching, into which arrivals are put",
         &[WEIGHT, SEED],
-        |arguments| Ok(Box::new(Rule::OnlineMatch { alpha: alpha(arguments)?, seed: seed(arguments)? })),
+        |arguments| Ok(Box::new(PairsRule::OnlineMatch { alpha: alpha(arguments)?, seed: seed(arguments)? })),
     ),
     entry(
         "max-srpt",
         "overlap, as in pairs 6.1",
         "least max(map, shuffle) first, once and for all",
         &[],
-        |_| Ok(Box::new(Rule::MaxSrpt)),
+        |_| Ok(Box::new(PairsRule::MaxSrpt)),
     ),
 ];

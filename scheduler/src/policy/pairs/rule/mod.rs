@@ -5,7 +5,7 @@ mod entries;
 use super::grouped::{OnlineGroups, group};
 use super::matched::{Schedule, matched, n_couple};
 use super::optimum;
-use super::sequence::{self, Averages, Times};
+use super::sequence::{self, Averages, OrderTimes};
 use super::sorted::{JobBlocks, by_priority, max_diff, max_shuffle, max_srpt, pairwise};
 use crate::catalogue;
 use crate::catalogue::{CatalogueError, Entry};
@@ -18,7 +18,7 @@ pub use entries::RULES;
 
 /// Rule that orders jobs by their sizes, with its parameters: `delta` in seconds, `alpha` in 0..=1, `k` at least 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Rule {
+pub enum PairsRule {
     /// By `m - s`.
     MaxDiff,
     /// All jobs in pairs.
@@ -80,23 +80,23 @@ pub enum Rule {
     },
 }
 
-impl Rule {
+impl PairsRule {
     /// Returns its name, as in `--policy`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Rule::MaxDiff => "max-diff",
-            Rule::Pairwise => "pairwise",
-            Rule::MaxShuffle => "max-shuffle",
-            Rule::MaxSrpt => "max-srpt",
-            Rule::Pair { .. } => "pair",
-            Rule::Couple { .. } => "couple",
-            Rule::Generalized { .. } => "generalized",
-            Rule::Group { .. } => "group",
-            Rule::OnlineGroup { .. } => "o-group",
-            Rule::NewCouple { .. } => "n-couple",
-            Rule::Match { .. } => "match",
-            Rule::OnlineMatch { .. } => "o-match",
+            PairsRule::MaxDiff => "max-diff",
+            PairsRule::Pairwise => "pairwise",
+            PairsRule::MaxShuffle => "max-shuffle",
+            PairsRule::MaxSrpt => "max-srpt",
+            PairsRule::Pair { .. } => "pair",
+            PairsRule::Couple { .. } => "couple",
+            PairsRule::Generalized { .. } => "generalized",
+            PairsRule::Group { .. } => "group",
+            PairsRule::OnlineGroup { .. } => "o-group",
+            PairsRule::NewCouple { .. } => "n-couple",
+            PairsRule::Match { .. } => "match",
+            PairsRule::OnlineMatch { .. } => "o-match",
         }
     }
 
@@ -104,17 +104,17 @@ impl Rule {
     #[must_use]
     pub fn blocks(&self, jobs: &[Size]) -> JobBlocks {
         match *self {
-            Rule::MaxDiff => max_diff(jobs),
-            Rule::Pairwise => pairwise(jobs),
-            Rule::MaxShuffle => max_shuffle(jobs),
-            Rule::MaxSrpt => max_srpt(jobs),
-            Rule::Pair { delta } => by_priority(jobs, delta, Size::dominant),
-            Rule::Couple { delta } => by_priority(jobs, delta, Size::total),
-            Rule::Generalized { delta, alpha } => by_priority(jobs, delta, |job| job.blend(alpha)),
-            Rule::Group { alpha, k } => group(jobs, alpha, k),
-            Rule::NewCouple { delta } => n_couple(jobs, delta),
-            Rule::Match { alpha } => matched(jobs, alpha),
-            Rule::OnlineGroup { alpha, k, seed } => {
+            PairsRule::MaxDiff => max_diff(jobs),
+            PairsRule::Pairwise => pairwise(jobs),
+            PairsRule::MaxShuffle => max_shuffle(jobs),
+            PairsRule::MaxSrpt => max_srpt(jobs),
+            PairsRule::Pair { delta } => by_priority(jobs, delta, Size::dominant),
+            PairsRule::Couple { delta } => by_priority(jobs, delta, Size::total),
+            PairsRule::Generalized { delta, alpha } => by_priority(jobs, delta, |job| job.blend(alpha)),
+            PairsRule::Group { alpha, k } => group(jobs, alpha, k),
+            PairsRule::NewCouple { delta } => n_couple(jobs, delta),
+            PairsRule::Match { alpha } => matched(jobs, alpha),
+            PairsRule::OnlineGroup { alpha, k, seed } => {
                 let (mut groups, mut draws) = (OnlineGroups::new(alpha, k), ChaCha8Rng::seed_from_u64(seed));
                 for (id, &job) in (0..).zip(jobs) {
                     groups.arrive(id, job, draws.random());
@@ -122,7 +122,7 @@ impl Rule {
                 let index = |ids: Vec<u64>| ids.into_iter().map(|id| id as usize).collect();
                 groups.blocks().into_iter().map(index).collect()
             }
-            Rule::OnlineMatch { alpha, seed } => {
+            PairsRule::OnlineMatch { alpha, seed } => {
                 let (mut schedule, mut draws) = (Schedule::new(alpha), ChaCha8Rng::seed_from_u64(seed));
                 for (id, &job) in (0..).zip(jobs) {
                     schedule.arrive(id, job, draws.random());
@@ -132,7 +132,7 @@ impl Rule {
         }
     }
 
-    /// Returns the concatenated blocks of [`Rule::blocks`].
+    /// Returns the concatenated blocks of [`PairsRule::blocks`].
     #[must_use]
     pub fn order(&self, jobs: &[Size]) -> Vec<usize> {
         self.blocks(jobs).concat()
@@ -147,7 +147,7 @@ pub struct OrderedJobs {
     /// The same indices, split into units of the rule: pairs, groups, jobs of one priority.
     pub blocks: JobBlocks,
     /// Times by index of the job.
-    pub times: Vec<Times>,
+    pub times: Vec<OrderTimes>,
     /// Means over the jobs.
     pub averages: Averages,
     /// Minimum average makespan of all orders, if there are few enough jobs to try all.
@@ -183,9 +183,9 @@ pub const SIZE_MAX: f64 = 1e100;
 ///
 /// # Errors
 /// Unknown rule, or parameters that it rejects.
-pub fn rule(text: &str) -> Result<Rule, CatalogueError> {
-    const ENTRIES: &[Entry<Rule>; POLICIES + 1] = &RULES;
-    let entries: Vec<&'static Entry<Rule>> = ENTRIES.iter().collect();
+pub fn rule(text: &str) -> Result<PairsRule, CatalogueError> {
+    const ENTRIES: &[Entry<PairsRule>; POLICIES + 1] = &RULES;
+    let entries: Vec<&'static Entry<PairsRule>> = ENTRIES.iter().collect();
     catalogue::call(&entries, "order", text).map(|rule| *rule)
 }
 

@@ -5,7 +5,8 @@ use super::whole_jobs;
 use crate::job::Size;
 use crate::policy::pairs::optimum::one_order;
 use crate::policy::pairs::{
-    JobBlocks, OnlineGroups, RULES, Rule, group, in_pairs, matched, n_couple, smallest_weight, spread, total,
+    JobBlocks, OnlineGroups, PairsRule, RULES, group, in_pairs, matched, n_couple, smallest_weight, spread,
+    total,
 };
 use proptest::prelude::*;
 
@@ -55,7 +56,7 @@ proptest! {
     #[test]
     fn theorem_1_strong_pairs_in_a_row_are_optimal(jobs in strong_pairs(3)) {
         // Pairs by the sum of both sizes, which is the same within a strong pair; then the order is optimal.
-        let blocks = Rule::Couple { delta: 0.0 }.blocks(&jobs);
+        let blocks = PairsRule::Couple { delta: 0.0 }.blocks(&jobs);
         for two in blocks.concat().chunks(2) {
             let [first, second] = [jobs[two[0]], jobs[two[1]]];
             prop_assert_eq!((first.map, first.shuffle), (second.shuffle, second.map), "{:?}", two);
@@ -66,19 +67,19 @@ proptest! {
 
     #[test]
     fn theorem_2_algorithm_1_is_optimal_when_all_jobs_lean_to_one_side(jobs in one_sided()) {
-        optimal(&jobs, &Rule::Pair { delta: 0.0 }.blocks(&jobs))?;
+        optimal(&jobs, &PairsRule::Pair { delta: 0.0 }.blocks(&jobs))?;
     }
 
     #[test]
     fn theorem_3_algorithm_2_is_optimal_for_strong_pairs(jobs in strong_pairs(3)) {
-        optimal(&jobs, &Rule::Couple { delta: 0.0 }.blocks(&jobs))?;
+        optimal(&jobs, &PairsRule::Couple { delta: 0.0 }.blocks(&jobs))?;
     }
 
     #[test]
     fn corollary_1_algorithms_1_and_2_agree_and_are_optimal_for_balanced_jobs(jobs in whole_jobs(6)) {
         let jobs: Vec<Size> = jobs.into_iter().map(|job| (job.map, job.map).into()).collect();
-        let blocks = Rule::Pair { delta: 0.0 }.blocks(&jobs);
-        prop_assert_eq!(&blocks, &Rule::Couple { delta: 0.0 }.blocks(&jobs));
+        let blocks = PairsRule::Pair { delta: 0.0 }.blocks(&jobs);
+        prop_assert_eq!(&blocks, &PairsRule::Couple { delta: 0.0 }.blocks(&jobs));
         optimal(&jobs, &blocks)?;
     }
 
@@ -176,7 +177,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
     #[test]
     fn theorems_1_and_3_hold_against_different_orders_at_the_two_stations(jobs in strong_pairs(2)) {
-        let found = total(&jobs, &Rule::Couple { delta: 0.0 }.order(&jobs));
+        let found = total(&jobs, &PairsRule::Couple { delta: 0.0 }.order(&jobs));
         prop_assert!((found - two_orders(&jobs)).abs() < 1e-9);
     }
 }

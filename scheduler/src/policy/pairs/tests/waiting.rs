@@ -3,7 +3,7 @@
 use super::whole_jobs;
 use crate::job::Size;
 use crate::metrics::JobRecord;
-use crate::policy::pairs::{Pairs, RULES, Rule, rule, times};
+use crate::policy::pairs::{Pairs, PairsRule, RULES, rule, times};
 use crate::sim::fluid;
 use crate::station::{PerStation, Station};
 use crate::workload::Job;
@@ -14,14 +14,14 @@ fn job(arrival: f64, size: Size) -> Job {
 }
 
 /// Returns the records by seq.
-fn run(rule: Rule, jobs: &[Job]) -> Vec<JobRecord> {
+fn run(rule: PairsRule, jobs: &[Job]) -> Vec<JobRecord> {
     let mut records = Vec::new();
     fluid::run(&mut Pairs::new(rule), jobs.iter().cloned(), &mut |record| records.push(*record)).unwrap();
     records.sort_by_key(|record| record.seq);
     records
 }
 
-fn all_rules() -> Vec<Rule> {
+fn all_rules() -> Vec<PairsRule> {
     RULES.iter().map(|entry| rule(entry.name).unwrap()).collect()
 }
 
@@ -52,8 +52,8 @@ proptest! {
             // The policies treat jobs that are present at once as the start of the system, where both online algorithms
             // call the offline ones.
             let order = match rule {
-                Rule::OnlineGroup { alpha, k, .. } => Rule::Group { alpha, k }.order(&jobs),
-                Rule::OnlineMatch { alpha, .. } => Rule::Match { alpha }.order(&jobs),
+                PairsRule::OnlineGroup { alpha, k, .. } => PairsRule::Group { alpha, k }.order(&jobs),
+                PairsRule::OnlineMatch { alpha, .. } => PairsRule::Match { alpha }.order(&jobs),
                 rule => rule.order(&jobs),
             };
             for (record, times) in run(rule, &workload).iter().zip(times(&jobs, &order)) {
@@ -84,7 +84,7 @@ proptest! {
 
     #[test]
     fn the_same_seed_gives_the_same_schedule(jobs in arrivals(30), seed in any::<u64>()) {
-        for rule in [Rule::OnlineGroup { alpha: 0.5, k: 3, seed }, Rule::OnlineMatch { alpha: 0.5, seed }] {
+        for rule in [PairsRule::OnlineGroup { alpha: 0.5, k: 3, seed }, PairsRule::OnlineMatch { alpha: 0.5, seed }] {
             prop_assert_eq!(run(rule, &jobs), run(rule, &jobs));
         }
     }
@@ -94,9 +94,9 @@ proptest! {
 fn jobs_without_maps_shuffle_while_others_map() {
     let jobs = [job(0.0, (4.0, 1.0).into()), job(0.0, (0.0, 2.0).into())];
     // Both phases follow the order, but shuffle capacity left by the first goes to the second.
-    let records = run(Rule::MaxDiff, &jobs);
+    let records = run(PairsRule::MaxDiff, &jobs);
     assert_eq!(records.iter().map(|record| record.completion).collect::<Vec<_>>(), [4.0, 2.0]);
-    let records = run(Rule::Pair { delta: 0.0 }, &[jobs[0].clone(), job(0.0, (0.0, 5.0).into())]);
+    let records = run(PairsRule::Pair { delta: 0.0 }, &[jobs[0].clone(), job(0.0, (0.0, 5.0).into())]);
     assert!((records[0].completion - 4.0).abs() < 1e-9, "{records:?}");
     assert!((records[1].completion - 6.0).abs() < 1e-9, "{records:?}");
 }
@@ -106,6 +106,6 @@ fn waiting_jobs_are_ordered_anew_when_others_come() {
     // The first runs; (8, 8) waits, then (2, 2) arrives and runs before it.
     let jobs = [job(0.0, (5.0, 5.0).into()), job(1.0, (8.0, 8.0).into()), job(2.0, (2.0, 2.0).into())];
     let starts: Vec<f64> =
-        run(Rule::Couple { delta: 0.0 }, &jobs).iter().map(|record| record.start).collect();
+        run(PairsRule::Couple { delta: 0.0 }, &jobs).iter().map(|record| record.start).collect();
     assert_eq!(starts, [0.0, 7.0, 5.0]);
 }

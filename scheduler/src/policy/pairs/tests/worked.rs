@@ -2,7 +2,7 @@
 
 use super::sizes;
 use crate::policy::pairs::optimum::one_order;
-use crate::policy::pairs::{Rule, averages, order, spread, times, total};
+use crate::policy::pairs::{PairsRule, averages, order, spread, times, total};
 use crate::sim::fluid::orders::orders;
 
 /// Seven jobs for all algorithms.
@@ -24,7 +24,7 @@ fn check(rule: &str, jobs: &[(f64, f64)], expected: &[usize], means: [f64; 3]) {
 fn sec1_the_shuffle_heavy_job_first_takes_3_slots_and_last_4() {
     let jobs = sizes(&[(1.0, 2.0), (2.0, 1.0)]);
     let of = |order: &[usize]| {
-        let row = |times: &crate::policy::pairs::Times| [times.start, times.execution(), times.end];
+        let row = |times: &crate::policy::pairs::OrderTimes| [times.start, times.execution(), times.end];
         times(&jobs, order).iter().map(row).collect::<Vec<_>>()
     };
     assert_eq!(of(&[0, 1]), [[0.0, 2.0, 2.0], [1.0, 2.0, 3.0]]);
@@ -122,7 +122,8 @@ fn dp_of_the_spread_is_the_range_without_the_largest_gaps() {
     assert_eq!(spreads, [14.0, 9.0, 4.0, 2.0, 1.0, 0.0]);
     // With alpha 1 the priority of a balanced job is its size.
     let jobs = sizes(&priorities.map(|priority| (priority, priority)));
-    let sizes: Vec<usize> = Rule::Group { alpha: 1.0, k: 3 }.blocks(&jobs).iter().map(Vec::len).collect();
+    let sizes: Vec<usize> =
+        PairsRule::Group { alpha: 1.0, k: 3 }.blocks(&jobs).iter().map(Vec::len).collect();
     assert_eq!(sizes, [3, 2, 1]);
 }
 

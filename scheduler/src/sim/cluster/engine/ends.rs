@@ -4,13 +4,13 @@ use super::{Engine, place_of};
 use crate::event::Event;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::sim::cluster::network::Foreseen;
-use crate::sim::cluster::pieces::Running;
+use crate::sim::cluster::pieces::RunningPiece;
 use crate::sim::cluster::processors::Arriving;
 use crate::sim::cluster::{TaskRun, TransferRun};
 use crate::units::Bytes;
 
 impl<'a> Engine<'a> {
-    pub(super) fn task_ends(&mut self, running: &Running) {
+    pub(super) fn task_ends(&mut self, running: &RunningPiece) {
         let attempt = running.attempt;
         let kind = attempt.task.kind;
         self.pieces.running.remove(&attempt);
@@ -43,8 +43,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Releases the slot of an attempt and records its time in it.
-    fn give_back(&mut self, running: &Running) -> TaskRun {
-        let &Running { attempt, worker, slot, began, .. } = running;
+    fn give_back(&mut self, running: &RunningPiece) -> TaskRun {
+        let &RunningPiece { attempt, worker, slot, began, .. } = running;
         let kind = attempt.task.kind;
         let place = place_of(worker);
         self.machines[place].free[self.config.workers[place].slots.pool(kind)].push(slot);
@@ -55,7 +55,7 @@ impl<'a> Engine<'a> {
         TaskRun { seq: job.seq, task: attempt.task, worker: place as u32, slot, start, end }
     }
 
-    pub(super) fn leaves_slot(&mut self, running: &Running) {
+    pub(super) fn leaves_slot(&mut self, running: &RunningPiece) {
         let run = self.give_back(running);
         self.output.observer.suspended(&run);
         let held = self.jobs[&running.attempt.task.job].held;

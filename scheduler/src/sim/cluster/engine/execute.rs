@@ -5,7 +5,7 @@ use crate::command::{Command, Outcome};
 use crate::event::Event;
 use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::metrics::JobRecord;
-use crate::sim::cluster::pieces::{Rest, Running};
+use crate::sim::cluster::pieces::{Rest, RunningPiece};
 use crate::sim::cluster::random::of_task;
 use crate::sim::cluster::timers::SimMachine;
 use crate::units::Span;
@@ -133,7 +133,7 @@ impl<'a> Engine<'a> {
             }
             let end = works + span_of(seconds * rest.part);
             let began = self.now;
-            let at = self.timers.run(Running { attempt, worker, slot, began, end, works, rest });
+            let at = self.timers.run(RunningPiece { attempt, worker, slot, began, end, works, rest });
             if kind == 1 && self.core.preempts() {
                 self.pieces.running.insert(attempt, at);
             }

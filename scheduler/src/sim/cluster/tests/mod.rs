@@ -228,7 +228,7 @@ fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_worker
     config.task_seconds = 3.0;
     config.network = NetworkConfig { in_rate: 10.0, out_rate: 20.0, ..NetworkConfig::default() };
     let count = |bytes: f64, reduces: &[f64]| {
-        TaskCounts::of(&config, &Job { shuffle_bytes: bytes, ..job(0.0, &[1.0], reduces) }).reduces
+        SimulatedTasks::of(&config, &Job { shuffle_bytes: bytes, ..job(0.0, &[1.0], reduces) }).reduces
     };
     assert_eq!(count(0.0, &[]), 0.0, "nothing to fetch");
     assert_eq!(count(30.0, &[]), 1.0);
@@ -236,7 +236,7 @@ fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_worker
     assert_eq!(count(1e9, &[]), 4.0);
     assert_eq!(count(1e9, &[0.0, 0.0]), 2.0, "it has reduces of its own");
     let work = Job { work: PerStation::new(7.0, 0.0, 2.0), ..Job::default() };
-    let counts = TaskCounts::of(&config, &work);
+    let counts = SimulatedTasks::of(&config, &work);
     assert_eq!((counts.maps, counts.reduces), (3.0, 1.0));
 }
 

@@ -16,7 +16,7 @@ use gristmill_worker::protocol::{
 };
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::{Fetch, FetchLimits, FetchPlan};
-use gristmill_worker::shuffle::store::Store;
+use gristmill_worker::shuffle::store::SegmentStore;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -85,7 +85,7 @@ pub(super) struct Process {
     pub stop_in_commit: Option<Span>,
     pub fates: VecDeque<Fate>,
     pub rng: ChaCha8Rng,
-    pub store: Store,
+    pub store: SegmentStore,
     pub plan: FetchPlan,
     pub jobs: BTreeMap<JobId, JobPlan>,
     pub tries: BTreeMap<AttemptId, Try>,
@@ -124,7 +124,7 @@ impl Process {
             stop_in_commit: None,
             fates: VecDeque::new(),
             rng: ChaCha8Rng::seed_from_u64(seed ^ u64::from(id.0) << 32),
-            store: Store::default(),
+            store: SegmentStore::default(),
             plan: FetchPlan::new(FetchLimits::default()),
             jobs: BTreeMap::new(),
             tries: BTreeMap::new(),

@@ -16,7 +16,7 @@ use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part
 use gristmill_worker::segment::{
     Fingerprint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
 };
-use gristmill_worker::shuffle::store::Store;
+use gristmill_worker::shuffle::store::SegmentStore;
 use rand::RngExt as _;
 use std::sync::Arc;
 
@@ -315,7 +315,7 @@ impl Process {
 }
 
 /// Stores the output of a map attempt, with real segments.
-fn put_output(store: &Store, attempt: AttemptId, partitions: u32) {
+fn put_output(store: &SegmentStore, attempt: AttemptId, partitions: u32) {
     let setting = WriteSetting {
         job: attempt.task.job,
         map: attempt.task.index,
