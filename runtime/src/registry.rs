@@ -155,7 +155,7 @@ impl Registry {
     /// Everything that comes with Gristmill.
     #[must_use]
     pub fn standard() -> Self {
-        use crate::jobs::{Grep, Join, Sort, Synthetic, WordCount};
+        use gristmill_jobs::{Grep, Join, Sort, Synthetic, WordCount};
         let mut all =
             Self::new().job::<WordCount>().job::<Grep>().job::<Sort>().job::<Join>().job::<Synthetic>();
         all.standard = all.jobs.keys().copied().collect();

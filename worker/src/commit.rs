@@ -5,7 +5,7 @@
 //! never touch published files.
 
 use crate::directory::PlainName;
-pub use crate::input::list::TEMPORARY;
+pub use crate::input::private::TEMPORARY;
 use crate::part_format::PartFormat;
 use gristmill_scheduler::ids::AttemptId;
 

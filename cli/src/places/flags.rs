@@ -1,7 +1,7 @@
 //! Flags of `cluster up` and `cluster down`, and the command lines of master and workers that follow from them.
 
+use super::hosts::read_hosts;
 use super::record::WorkerPlace;
-use super::ssh::read_hosts;
 use crate::flags::ListenFlags;
 use crate::usage::usage;
 use clap::{Args, ValueEnum, value_parser};

@@ -4,6 +4,7 @@
 //! that may run somewhere is written to a [`record::PlaceRecord`] first, so that `cluster down` ends all of it.
 
 mod flags;
+mod hosts;
 mod kubernetes;
 mod master;
 mod ray;

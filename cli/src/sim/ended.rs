@@ -1,11 +1,7 @@
 //! Simulated job that has ended: its times in seconds, and its time alone on the system.
 
-use super::model::{SimulatedMachine, SimulatedSystem};
 use gristmill_scheduler::metrics::{JobRecord, JobTimes};
-use gristmill_scheduler::sim::cluster::SimulatedTasks;
-use gristmill_scheduler::sim::{cluster, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
-use gristmill_scheduler::workload::Job;
 
 /// Job that has ended, in seconds and slot-seconds whatever the model counts in.
 pub struct EndedJob {
@@ -28,56 +24,12 @@ pub enum AloneTimes {
 }
 
 impl AloneTimes {
-    fn of(&self, record: &JobRecord) -> Option<f64> {
+    pub(super) fn of(&self, record: &JobRecord) -> Option<f64> {
         match self {
             // Map and shuffle overlap, and the shuffle can keep up with the map.
             AloneTimes::Fluid => Some(record.work[Station::Map].max(record.work[Station::Shuffle])),
             AloneTimes::Jobs(times) => times.get(record.seq as usize).copied(),
             AloneTimes::Unknown => None,
-        }
-    }
-}
-
-impl SimulatedSystem<'_> {
-    /// Computes the times of a seed's jobs alone. In the cluster model that is a simulation of its own, which takes as long
-    /// as one policy at most.
-    pub fn alone(&self, seed: u64) -> anyhow::Result<AloneTimes> {
-        let times = match &self.machine {
-            SimulatedMachine::Fluid { .. } => return Ok(AloneTimes::Fluid),
-            SimulatedMachine::Slotted { machines, preemptive, slot_seconds } => {
-                let jobs = self.jobs(seed);
-                jobs.map(|job| slotted::alone(*machines, *preemptive, &job) * slot_seconds).collect()
-            }
-            SimulatedMachine::Cluster { config, .. } => {
-                let config = cluster::Config { seed, ..(**config).clone() };
-                let count = |job: &Job| self.add_steps(SimulatedTasks::of(&config, job).all() as u64);
-                let times = cluster::alone(&config, self.jobs(seed).inspect(count));
-                times.map_err(|error| self.judge("each job alone", seed, &error))?
-            }
-        };
-        Ok(AloneTimes::Jobs(times))
-    }
-
-    /// Converts a record to an ended job.
-    pub(super) fn ended(&self, record: &JobRecord, alone: &AloneTimes) -> EndedJob {
-        let second = match self.machine {
-            SimulatedMachine::Slotted { slot_seconds, .. } => slot_seconds,
-            SimulatedMachine::Fluid { .. } | SimulatedMachine::Cluster { .. } => 1.0,
-        };
-        let JobTimes { arrival, start, maps_done, completion, deadline, .. } = record.times();
-        let times = JobTimes {
-            arrival: arrival * second,
-            start: start * second,
-            maps_done: maps_done * second,
-            completion: completion * second,
-            deadline: deadline.map(|deadline| deadline * second),
-            alone: alone.of(record),
-        };
-        EndedJob {
-            seq: record.seq,
-            times,
-            work: record.work.map(|work| work * second),
-            weight: record.weight,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Flags are here; `source` reads jobs, `machines` makes the simulated cluster, `model` does one run, `output` prints. Not
 //! here: simulators and policies, which are in the scheduler.
 
+mod alone;
 mod ended;
 mod list;
 mod machines;

@@ -2,8 +2,7 @@
 //!
 //! Not here: the measurement of the costs (`compare`), and the sources of sizes.
 
-use super::MeasuredJob;
-use super::scenario::simulated;
+use super::measured::{MeasuredJob, simulated};
 use gristmill_runtime::api::ExactWork;
 use gristmill_scheduler::sim::cluster::{Config, SystemWork};
 use gristmill_scheduler::workload::Job;

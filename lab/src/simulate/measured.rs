@@ -3,6 +3,8 @@
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{HostId, JobId, WorkerId};
+use gristmill_scheduler::station::PerStation;
+use gristmill_scheduler::workload::Job;
 
 /// Measurements of a run from its journal. Times are seconds since the first arrival; earlier times are
 /// negative.
@@ -114,4 +116,28 @@ pub struct Overheads {
     pub fetch: f64,
     /// Time of a suspension and its resumption, beyond the work itself.
     pub suspension: f64,
+}
+
+/// Returns a job with these tasks and output bytes, as it was submitted.
+pub(super) fn simulated(
+    job: &MeasuredJob,
+    (arrival, deadline): (f64, Option<f64>),
+    [maps, reduces]: [Vec<f64>; 2],
+    bytes: f64,
+) -> Job {
+    let JobTerms { weight, pool, pool_weight, priority, .. } = job.terms;
+    Job {
+        arrival,
+        work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
+        shuffle_bytes: if reduces.is_empty() { 0.0 } else { bytes },
+        maps,
+        reduces,
+        input_bytes: job.input_bytes,
+        deadline: deadline.map(|deadline| deadline.max(0.0)),
+        weight,
+        pool,
+        pool_weight,
+        priority,
+        name: Some(job.name.clone()).filter(|name| !name.is_empty()),
+    }
 }

@@ -3,11 +3,11 @@
 //!
 //! Not here: running it (`simulate`).
 
-use super::{JobTerms, KnownJob, MeasuredJob, RunMeasurements, SimulateError, SystemCosts, WorkerShape};
+use super::measured::simulated;
+use super::{KnownJob, MeasuredJob, RunMeasurements, SimulateError, SystemCosts, WorkerShape};
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
-use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::Job;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
@@ -127,29 +127,5 @@ impl RunMeasurements {
         // Before workers have joined, no decision has an effect.
         let arrival = job.arrived.max(self.workers_ready);
         simulated(job, (arrival, job.terms.deadline), [maps, reduces], job.output_bytes.iter().sum())
-    }
-}
-
-/// Returns a job with these tasks and output bytes, as it was submitted.
-pub(super) fn simulated(
-    job: &MeasuredJob,
-    (arrival, deadline): (f64, Option<f64>),
-    [maps, reduces]: [Vec<f64>; 2],
-    bytes: f64,
-) -> Job {
-    let JobTerms { weight, pool, pool_weight, priority, .. } = job.terms;
-    Job {
-        arrival,
-        work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
-        shuffle_bytes: if reduces.is_empty() { 0.0 } else { bytes },
-        maps,
-        reduces,
-        input_bytes: job.input_bytes,
-        deadline: deadline.map(|deadline| deadline.max(0.0)),
-        weight,
-        pool,
-        pool_weight,
-        priority,
-        name: Some(job.name.clone()).filter(|name| !name.is_empty()),
     }
 }

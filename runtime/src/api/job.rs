@@ -1,6 +1,7 @@
 //! Status of a job: state, counts, totals, failure, forecast for its deadline.
 
-use super::{BuiltPart, FailureCode};
+use super::failures::FailureCode;
+use super::submission::BuiltPart;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::input::FilePath;

@@ -1,6 +1,7 @@
 //! Data of the live page: the code that opens the page, and the feed of changes.
 
-use super::{JobStatus, MasterStatus, WorkerStatus};
+use super::cluster::{MasterStatus, WorkerStatus};
+use super::job::JobStatus;
 use gristmill_scheduler::ids::WorkerId;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Submission of a job with its input cut into splits, and the client's report that it has closed the output.
 
-use super::JobOwner;
+use super::tokens::JobOwner;
 use gristmill_jobs::ExactWork;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::decode_reduces;

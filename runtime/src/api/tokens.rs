@@ -1,6 +1,6 @@
 //! Creation, revocation and rotation of tokens.
 
-use super::Role;
+use crate::role::Role;
 use serde::{Deserialize, Serialize};
 
 /// Limits on what the jobs submitted with one token may use together; `None` is unlimited.

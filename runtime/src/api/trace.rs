@@ -1,6 +1,7 @@
 //! Trace of a job: attempts, transfers, estimates, user output, and explanations.
 
-use super::{AttemptEnd, JobStatus};
+use super::failures::AttemptEnd;
+use super::job::JobStatus;
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_worker::protocol::AttemptReport;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! Lines with which a job is followed.
 
-use super::{BuiltPart, JobStatus};
+use super::job::JobStatus;
+use super::submission::BuiltPart;
 use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 

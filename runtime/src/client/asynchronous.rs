@@ -3,9 +3,7 @@
 //! Dropping a future stops its work. A tokio runtime with time and network is required. Jobs are planned and run in
 //! `jobs`. The blocking interface is in `client`.
 
-use super::lines::Lines;
 use super::outcome::ClientError;
-use super::reconnect::{self, Again};
 use crate::api::{
     ApiError, ClusterStatus, EstimatorMemory, Explanation, JobStatus, JobTrace, LogEntry, MadeToken,
     MasterStatus, NewToken, PageCode, PolicyChange, Quota, ROOT, RevokeToken, Role, RotateTokens, TokenList,
@@ -35,6 +33,9 @@ const ANSWER_BYTES_MAX: usize = 1 << 30;
 /// Silence after which a master counts as gone, in active time of this process: time while it is stopped or its machine
 /// sleeps does not count. A master sends data twice a second.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// Time for which a client looks for a master that is gone, or for its successor.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client of one master, for programs that have a tokio runtime of their own. See [`Client`](super::Client) for
 /// others.
@@ -70,7 +71,7 @@ impl AsyncClient {
             plaintext: master.plaintext,
             interrupted: None,
             permissions: Permissions::default(),
-            patience: fault::span("client.patience", reconnect::TIMEOUT),
+            patience: fault::span("client.patience", PATIENCE),
             said: None,
         }
     }
@@ -221,24 +222,6 @@ impl AsyncClient {
         self.get(&format!("{ROOT}/jobs/{job}")).await
     }
 
-    /// Waits until a job has ended, whatever its outcome.
-    ///
-    /// # Errors
-    /// A job that does not exist at the master, or a master that cannot be reached.
-    pub async fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
-        let path = format!("{ROOT}/jobs/{job}/watch");
-        let again = Again { method: Method::GET, path, body: Vec::new(), patience: self.patience };
-        let mut lines = self.open_again(Some(job), &again).await?;
-        loop {
-            let status = self.next_status(&mut lines, Some(job), &again).await?;
-            seen(&status);
-            if status.state.ended() {
-                lines.end().await;
-                return Ok(status);
-            }
-        }
-    }
-
     /// Cancels a job.
     ///
     /// # Errors
@@ -380,16 +363,6 @@ impl AsyncClient {
             StatusCode::FORBIDDEN => HttpError::Forbidden { peer, method, path },
             status => HttpError::Status { peer, method, path, status, message: String::new() },
         }))
-    }
-
-    pub(super) async fn open(
-        &self,
-        method: Method,
-        path: &str,
-        body: Body,
-    ) -> Result<Lines<'_>, ClientError> {
-        let answer = self.send(method, path, body).await?;
-        Ok(Lines::new(self, answer))
     }
 }
 

@@ -5,8 +5,9 @@
 
 use super::{AsyncClient, ClientError};
 use crate::api::{BuiltPart, JobStatus, WatchLine};
-use gristmill_worker::http::{Answer, HttpError};
+use gristmill_worker::http::{Answer, Body, HttpError};
 use gristmill_worker::protocol::Part;
+use hyper::Method;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
@@ -65,6 +66,18 @@ impl<'a> Lines<'a> {
         let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
         let source = HttpError::Connect { peer: master.to_string(), source };
         ClientError::Master { master, source: Box::new(source) }
+    }
+}
+
+impl AsyncClient {
+    pub(super) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<Lines<'_>, ClientError> {
+        let answer = self.send(method, path, body).await?;
+        Ok(Lines::new(self, answer))
     }
 }
 

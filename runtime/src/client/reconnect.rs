@@ -2,14 +2,11 @@
 
 use super::lines::Lines;
 use super::{AsyncClient, ClientError};
-use crate::api::{ErrorCode, JobStatus};
+use crate::api::{ErrorCode, JobStatus, ROOT};
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::http::{HttpError, full};
 use hyper::Method;
 use std::time::{Duration, Instant};
-
-/// Time for which a client looks for a master that is gone, or for its successor.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Pause between two tries: the first one, which doubles, and the longest.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -25,6 +22,24 @@ pub(super) struct Again {
 }
 
 impl AsyncClient {
+    /// Waits until a job has ended, whatever its outcome.
+    ///
+    /// # Errors
+    /// A job that does not exist at the master, or a master that cannot be reached.
+    pub async fn wait(&self, job: JobId, mut seen: impl FnMut(&JobStatus)) -> Result<JobStatus, ClientError> {
+        let path = format!("{ROOT}/jobs/{job}/watch");
+        let again = Again { method: Method::GET, path, body: Vec::new(), patience: self.patience };
+        let mut lines = self.open_again(Some(job), &again).await?;
+        loop {
+            let status = self.next_status(&mut lines, Some(job), &again).await?;
+            seen(&status);
+            if status.state.ended() {
+                lines.end().await;
+                return Ok(status);
+            }
+        }
+    }
+
     /// Next status of a job. If the connection to the master breaks, the request is repeated.
     pub(super) async fn next_status<'a>(
         &'a self,

@@ -1,6 +1,7 @@
 //! Inputs of the master's loop, and the handle that sends them.
 
 use super::archive::JobArchive;
+use super::ending::Ending;
 use super::page::PageCodes;
 use super::state::{MasterState, Synced};
 use super::tokens::Tokens;
@@ -12,15 +13,6 @@ use gristmill_worker::protocol::{Hello, WorkerFrame};
 use std::sync::Arc;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
-
-/// Outcome of a master's jobs when it ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ending {
-    /// Keeps its jobs for the next master of the state directory. Its workers wait for that master.
-    Keeps,
-    /// Ends its jobs and workers.
-    Abandons,
-}
 
 /// Inputs of the loop.
 pub(super) enum MasterInput {

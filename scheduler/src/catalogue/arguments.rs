@@ -1,6 +1,6 @@
 //! Parameters of a catalogue name as text, and their errors.
 
-use super::error::listed;
+use super::spelling::listed;
 use std::str::FromStr;
 
 /// Parameters of one call, taken one by one.

@@ -5,10 +5,12 @@
 
 mod arguments;
 mod error;
+mod spelling;
 
 pub use arguments::{ArgumentError, Arguments};
-pub(crate) use error::listed;
-pub use error::{CatalogueError, nearest};
+pub use error::CatalogueError;
+pub(crate) use spelling::listed;
+pub use spelling::nearest;
 
 /// Parameter of an entry, as shown in help and errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

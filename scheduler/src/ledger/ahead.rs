@@ -8,8 +8,7 @@
 //!
 //! Invariant: a worker with queued attempts has no free slot.
 
-use crate::ids::{AttemptId, TaskId, TaskKind};
-use crate::ledger::jobs::Job;
+use crate::ids::AttemptId;
 use crate::units::{Span, Time};
 use std::collections::BTreeSet;
 
@@ -75,13 +74,5 @@ impl Ahead {
         if !self.recalled.remove(&attempt) {
             self.waiting.remove(&(queued, attempt));
         }
-    }
-}
-
-impl Job {
-    /// True if this task is expected to end soon. A task that has failed or was lost runs alone: if it crashes its
-    /// worker, the attempt at fault must be known.
-    pub(crate) fn is_quick(&self, task: TaskId, config: &AheadConfig) -> bool {
-        task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.attempts.pace.depth(config)
     }
 }

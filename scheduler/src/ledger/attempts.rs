@@ -3,10 +3,10 @@
 //! Invariant: a task has at most two attempts in the table that are not dying, the current one and a speculative one.
 
 use crate::command::Command;
+use crate::event::Fingerprint;
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::Ledger;
-use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::plan::Line;
 use crate::rules::{Rule, holds};
@@ -58,6 +58,44 @@ impl Attempt {
             ran: Span::default(),
         }
     }
+}
+
+/// State of an attempt with respect to its slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) enum SlotHold {
+    /// Until its end: maps, and reduces that may publish or were killed.
+    Firm,
+    /// A running reduce that can be ordered to suspend.
+    Suspendable,
+    /// A running reduce that was ordered to suspend.
+    Leaving,
+    /// A running reduce that was ordered to suspend and cannot.
+    Staying,
+    /// The attempt is suspended. With `stays` it cannot be handed over.
+    Suspended { stays: bool },
+    /// The attempt is suspended and was ordered to hand over.
+    HandingOver,
+}
+
+impl SlotHold {
+    /// True if it has a slot that can be preempted or that it is about to release.
+    pub(crate) fn yields(self) -> bool {
+        matches!(self, SlotHold::Suspendable | SlotHold::Leaving)
+    }
+
+    /// True if it has no slot.
+    pub(crate) fn is_parked(self) -> bool {
+        matches!(self, SlotHold::Suspended { .. } | SlotHold::HandingOver)
+    }
+}
+
+/// Report of an attempt that succeeded.
+#[derive(Clone, Copy)]
+pub(crate) struct TaskEnd {
+    pub(crate) output: Bytes,
+    pub(crate) took: Span,
+    /// Fingerprint of a map output that others read.
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 /// Returns the station of a kind of task.

@@ -1,25 +1,16 @@
 //! Ends of attempts: success, failure, loss of the worker, or return. Defines who is charged for a failure.
 
 use crate::command::{Cause, Command, Outcome};
-use crate::event::{Failure, Fingerprint};
+use crate::event::Failure;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::Ledger;
-use crate::ledger::attempts::Attempt;
+use crate::ledger::attempts::{Attempt, TaskEnd};
 use crate::ledger::backups::Race;
 use crate::ledger::jobs::Job;
 use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
 use crate::rules::{Rule, holds};
-use crate::units::{Bytes, Span};
-
-/// Report of an attempt that succeeded.
-#[derive(Clone, Copy)]
-pub(crate) struct TaskEnd {
-    pub(crate) output: Bytes,
-    pub(crate) took: Span,
-    /// Fingerprint of a map output that others read.
-    pub(crate) fingerprint: Option<Fingerprint>,
-}
+use crate::units::Bytes;
 
 /// Limits of retries, from the configuration.
 #[derive(Clone, Copy)]

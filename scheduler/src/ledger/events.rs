@@ -7,7 +7,7 @@ use crate::command::{Cause, Command, Outcome};
 use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::JobSpec;
-use crate::ledger::ends::TaskEnd;
+use crate::ledger::attempts::TaskEnd;
 use crate::ledger::{Job, Ledger};
 use std::collections::BTreeSet;
 use std::sync::Arc;

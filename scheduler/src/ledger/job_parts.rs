@@ -5,9 +5,8 @@
 use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::JobSpec;
-use crate::ledger::BackupTotals;
 use crate::ledger::ahead::Pace;
-use crate::ledger::backups::{SecondHome, UsualTime};
+use crate::ledger::backups::UsualTime;
 use crate::ledger::queue::Bound;
 use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
 use crate::units::{Bytes, Span, Time};
@@ -29,6 +28,17 @@ pub(crate) struct JobTally {
     pub(crate) suspended: u32,
     pub(crate) handed_over: u32,
     pub(crate) backups: BackupTotals,
+}
+
+/// Totals of a job's speculative attempts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct BackupTotals {
+    /// Number of speculative attempts launched.
+    pub launched: u32,
+    /// Number that succeeded before the first attempt of their task.
+    pub won: u32,
+    /// Total slot time of those that ended.
+    pub slot_time: Span,
 }
 
 /// Change of the list of start times of a job's running maps. Copies of the list apply the same change.
@@ -168,6 +178,14 @@ pub(crate) struct Homes {
     pub(crate) gathered: BTreeMap<WorkerId, GatheredSegments>,
     /// Second homes of partitions, for speculative attempts of their reduces.
     pub(crate) second: BTreeMap<u32, SecondHome>,
+}
+
+/// Worker that gathers a partition whose reduce runs elsewhere.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct SecondHome {
+    pub(crate) at: WorkerId,
+    /// Maps whose segment has arrived.
+    pub(crate) gathered: Bits,
 }
 
 impl Homes {

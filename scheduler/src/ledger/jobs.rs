@@ -6,6 +6,7 @@
 use crate::command::{Cause, Command};
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::JobSpec;
+use crate::ledger::ahead::AheadConfig;
 use crate::ledger::job_parts::{
     Homes, JobAttempts, JobTally, JobWorkers, MapOutputs, ReduceQueue, RemainingWork, TaskStateCounts,
 };
@@ -85,6 +86,12 @@ impl Job {
             TaskKind::Map => &mut self.maps[task.index as usize].tries,
             TaskKind::Reduce => &mut self.reduces[task.index as usize].tries,
         }
+    }
+
+    /// True if this task is expected to end soon. A task that has failed or was lost runs alone: if it crashes its
+    /// worker, the attempt at fault must be known.
+    pub(crate) fn is_quick(&self, task: TaskId, config: &AheadConfig) -> bool {
+        task.kind == TaskKind::Map && self.tries(task).unblemished() && 0 < self.attempts.pace.depth(config)
     }
 
     /// Returns the attempt of this map that runs or that made its output.

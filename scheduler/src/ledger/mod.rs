@@ -38,12 +38,12 @@ pub(crate) mod workers;
 pub use ahead::AheadConfig;
 pub use backups::BackupLimits;
 pub use config::{CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
+pub use job_parts::BackupTotals;
 pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
 pub(crate) use queue::{Bound, places};
 pub use snapshot::{
-    AttemptSnapshot, AttemptTotals, BackupTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts,
-    WorkerSnapshot,
+    AttemptSnapshot, AttemptTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts, WorkerSnapshot,
 };
 pub use workers::{Worker, Workers};
 
@@ -52,14 +52,14 @@ use crate::ids::{AttemptId, JobId, TaskId};
 use crate::station::PerStation;
 use crate::units::Time;
 use ahead::Ahead;
-use attempts::Attempt;
+use attempts::{Attempt, SlotHold};
 use backups::Backups;
 use lines::LineCredits;
 use quotas::Owners;
 use rates::RouteRates;
 use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use suspensions::{SlotHold, Suspensions};
+use suspensions::Suspensions;
 
 /// State of the core.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]

@@ -4,11 +4,11 @@ use crate::command::Outcome;
 use crate::event::Failure;
 use crate::ids::{HostId, JobId, WorkerId};
 use crate::job::Locality;
-use crate::ledger::attempts::Attempt;
-use crate::ledger::suspensions::SlotHold;
+use crate::ledger::attempts::{Attempt, SlotHold};
+use crate::ledger::job_parts::BackupTotals;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, Time};
 
 /// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -93,17 +93,6 @@ pub struct AttemptTotals {
     pub handed_over: u32,
     /// Speculative attempts.
     pub backups: BackupTotals,
-}
-
-/// Totals of a job's speculative attempts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct BackupTotals {
-    /// Number of speculative attempts launched.
-    pub launched: u32,
-    /// Number that succeeded before the first attempt of their task.
-    pub won: u32,
-    /// Total slot time of those that ended.
-    pub slot_time: Span,
 }
 
 impl JobSnapshot {

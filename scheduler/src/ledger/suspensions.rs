@@ -9,8 +9,8 @@
 
 use crate::command::Command;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
-use crate::ledger::attempts::station_of;
-use crate::ledger::tasks::ReduceState;
+use crate::ledger::attempts::{SlotHold, station_of};
+use crate::ledger::tasks::{Continued, ReduceState};
 use crate::ledger::workers::Workers;
 use crate::ledger::{Job, Ledger};
 use crate::plan::Line;
@@ -26,44 +26,6 @@ pub(crate) struct Suspensions {
     pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
     /// Reduces that were ordered to continue elsewhere. Some may have done so already.
     pub(crate) moving: BTreeSet<TaskId>,
-}
-
-/// State of an attempt with respect to its slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) enum SlotHold {
-    /// Until its end: maps, and reduces that may publish or were killed.
-    Firm,
-    /// A running reduce that can be ordered to suspend.
-    Suspendable,
-    /// A running reduce that was ordered to suspend.
-    Leaving,
-    /// A running reduce that was ordered to suspend and cannot.
-    Staying,
-    /// The attempt is suspended. With `stays` it cannot be handed over.
-    Suspended { stays: bool },
-    /// The attempt is suspended and was ordered to hand over.
-    HandingOver,
-}
-
-impl SlotHold {
-    /// True if it has a slot that can be preempted or that it is about to release.
-    pub(crate) fn yields(self) -> bool {
-        matches!(self, SlotHold::Suspendable | SlotHold::Leaving)
-    }
-
-    /// True if it has no slot.
-    pub(crate) fn is_parked(self) -> bool {
-        matches!(self, SlotHold::Suspended { .. } | SlotHold::HandingOver)
-    }
-}
-
-/// State from which the next attempt of a reduce continues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Continued {
-    /// Attempt that was handed over.
-    pub(crate) attempt: AttemptId,
-    /// Worker that keeps the files it wrote.
-    pub(crate) at: WorkerId,
 }
 
 impl Ledger {

@@ -1,13 +1,7 @@
 //! Generated workloads by name, with parameters: `overlap:load=0.9,jobs=1000000`.
 
-use super::Job;
+use super::generator::Generator;
 use crate::catalogue::Entry;
-
-/// Generator of jobs.
-pub trait Generator: Send + Sync {
-    /// Returns the jobs of this seed, in the order of arrival; the same seed gives the same jobs.
-    fn jobs(&self, seed: u64) -> Box<dyn Iterator<Item = Job> + Send + '_>;
-}
 
 /// Returns the generators, without those of the papers' experiments.
 #[must_use]

@@ -115,7 +115,7 @@ pub enum WorkloadError {
 fn column(name: &str, twice: bool) -> String {
     match twice {
         true => format!("column `{name}` stands twice"),
-        false => format!("there is no column `{name}`; {}", listed(name, &super::table::COLUMNS)),
+        false => format!("there is no column `{name}`; {}", listed(name, &super::columns::COLUMNS)),
     }
 }
 

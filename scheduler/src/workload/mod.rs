@@ -3,10 +3,13 @@
 //! This module reads no files; texts and bytes are arguments.
 
 pub mod catalogue;
+mod columns;
 mod error;
+mod generator;
 pub mod mix;
 pub mod overlap;
 mod read;
+mod reading;
 mod rumen;
 mod scale;
 mod swim;
@@ -15,9 +18,11 @@ pub mod table;
 use crate::station::PerStation;
 #[cfg(test)]
 pub(crate) use catalogue::by_name;
-pub use catalogue::{Generator, catalogue};
+pub use catalogue::catalogue;
 pub use error::{BadLine, LineError, LoadError, WorkloadError};
-pub use read::{Format, Reading, Trace, read};
+pub use generator::Generator;
+pub use read::{Format, read};
+pub use reading::{Reading, Trace};
 pub use scale::{Costs, Scale};
 
 /// Job of a workload, for every simulator. The fluid model uses `work` of map and shuffle, the slotted one

@@ -5,7 +5,7 @@
 //! from [`Costs`]. A job without shuffled bytes has maps only. SWIM's own minimums (64 MiB of input, 1 kB of shuffle)
 //! are not applied, since they distort the many small jobs.
 
-use super::read::TASKS_MAX;
+use super::reading::TASKS_MAX;
 use super::{Costs, Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
 

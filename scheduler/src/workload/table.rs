@@ -8,27 +8,13 @@
 //! that start with `#` are skipped. A table with an error is rejected as a whole. Traces of real clusters have other
 //! formats.
 
-use super::read::TASKS_MAX;
+pub use super::columns::COLUMNS;
+
+use super::reading::TASKS_MAX;
 use super::{BadLine, Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// Field names, as columns of CSV and keys of TOML.
-pub const COLUMNS: [&str; 12] = [
-    "name",
-    "arrival",
-    "map",
-    "shuffle",
-    "reduce",
-    "maps",
-    "reduces",
-    "input_bytes",
-    "shuffle_bytes",
-    "deadline",
-    "weight",
-    "pool",
-];
 
 /// Maximum relative difference between the sum of the tasks and the given work.
 const SUM_TOLERANCE: f64 = 1e-6;

@@ -15,7 +15,7 @@ use super::error::InputError;
 use super::format::RecordFormat;
 use super::local::refuse_special;
 use super::path::FilePath;
-use super::private::{check_listed, open_regular};
+use super::private::{TEMPORARY, check_listed, open_regular};
 use super::split::{Compression, FileStamp, Piece, Place};
 use super::table::{Table, TableKind};
 use super::wildcards::{DEPTH_MAX, expand, has_wildcards, is_hidden, walk_failed};
@@ -30,9 +30,6 @@ use walkdir::{DirEntry, WalkDir};
 
 /// Name of the file that marks a directory as the output of a job.
 const SUCCESS: &str = "_SUCCESS";
-
-/// Directory inside an output directory in which its parts are built, and by which it is claimed.
-pub const TEMPORARY: &str = "_temporary";
 
 /// Files and the format of their records. A path may be a file, or a directory whose files are read in
 /// the order of their names. `worker-3:/path` names a file on that worker.

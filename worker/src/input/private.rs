@@ -4,7 +4,6 @@
 //! A user who may submit jobs names paths on workers, so secrets of the cluster must not be readable that
 //! way.
 
-use super::list::TEMPORARY;
 use super::path::FilePath;
 use crate::http::{SECRET_FILE, TOKENS_FILE};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -15,6 +14,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
+
+/// Directory inside an output directory in which its parts are built, and by which it is claimed.
+pub const TEMPORARY: &str = "_temporary";
 
 /// Paths by their canonical names, set once when a worker starts.
 #[derive(Default)]

@@ -4,6 +4,7 @@
 //! `gristmill_scheduler::policy`). This module computes only what the paper compares them with.
 
 mod cells;
+mod means;
 mod progress;
 mod random;
 mod sizes;
@@ -66,7 +67,7 @@ fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     (context.progress)("overlap: tight examples and random instances");
     sections.extend([random::section(context)?, tight::corollary_4(context)?, tight::corollary_6(context)?]);
     sections.extend(trace::sections(context, amounts)?);
-    sections.extend(cells::sections(context, amounts.table_jobs)?);
+    sections.extend(means::sections(context, amounts.table_jobs)?);
     sections.push(unstable::section(context, amounts.reading_jobs, amounts.reading_seeds)?);
     Ok(WORDS.paper("overlap", holes![], sections))
 }

@@ -4,6 +4,7 @@
 
 mod charts;
 mod files;
+mod metric_table;
 mod page;
 mod simulated;
 mod text;

@@ -3,6 +3,7 @@
 //! Not here: charts, and the page around the sections.
 
 use super::charts;
+use super::metric_table::metric_table;
 use super::text::{columns, correction, verdicts};
 use crate::compare::Comparison;
 use crate::compare::record::RunRecord;
@@ -67,19 +68,6 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
 
 fn section(id: &str, title: &str, text: &[&str], blocks: Vec<Block>) -> Section {
     Section::new(id, title, text.iter().copied(), blocks)
-}
-
-/// Table of metrics of all policies. Its rows are metrics or policies, whichever are more.
-pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries: &[Summary]) -> Block {
-    let metrics = columns(names, summaries);
-    let policies = summaries.iter().map(|summary| format!("`{}`", summary.contender.name));
-    let cell = |summary: &Summary, metric: &Metric| Cell::from(summary.metrics.get(metric).copied());
-    let head = std::iter::once("metric".to_owned()).chain(policies).map(|name| Column::new(&name, ""));
-    let rows = metrics.iter().map(|metric| {
-        let title = Cell::text(metric.declaration().title());
-        std::iter::once(title).chain(summaries.iter().map(|one| cell(one, metric))).collect()
-    });
-    Block::Table(ReportTable::new(id, caption, head.collect(), rows.collect()))
 }
 
 /// Section with the meaning of each metric of the page.

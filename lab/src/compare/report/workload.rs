@@ -1,6 +1,6 @@
 //! Description of the runs: arrivals, kinds of jobs, and every metric.
 
-use super::page::metric_table;
+use super::metric_table::metric_table;
 use crate::compare::Comparison;
 use crate::compare::statistics::order;
 use crate::compare::workload::{Arrivals, JobKind, Order, Workload};

@@ -3,7 +3,7 @@
 //! Not here: the marks within the plot.
 
 use super::words::{LINE_HEIGHT, shortened, width, wrap};
-use super::{Drawing, marks, px, text};
+use super::{Drawing, px, shapes, text};
 use crate::report::ChartKind;
 use crate::report::axis::{AxisScale, Reach, Tick};
 use crate::report::escape::escape;
@@ -110,7 +110,7 @@ impl Frame {
         let first = self.top - 12.0 - LINE_HEIGHT - rows as f64 * LEGEND_ROW;
         for (curve, &(x, row)) in drawing.curves.iter().zip(&self.legend) {
             let y = first + row as f64 * LEGEND_ROW + 4.0;
-            marks::sample(drawing.chart.kind, curve, (x, y, SAMPLE_WIDTH), out);
+            shapes::sample(drawing.chart.kind, curve, (x, y, SAMPLE_WIDTH), out);
             let at = x + SAMPLE_WIDTH + 6.0;
             let name = shortened(&curve.series.name, (self.width - 6.0 - at).min(LEGEND_NAME_MAX), false);
             text(out, "name", "start", (at, y + 4.5), &name);
@@ -189,7 +189,7 @@ fn x_scale(drawing: &Drawing<'_>, width: f64) -> AxisScale {
     match chart.kind {
         _ if !chart.x.names.is_empty() => scale,
         ChartKind::Bars => {
-            let places = marks::bar_places(drawing).len();
+            let places = shapes::bar_places(drawing).len();
             scale.padded((0.6 / (places.max(2) - 1) as f64).min(0.3))
         }
         ChartKind::Points => scale,

@@ -3,6 +3,7 @@
 //! Not here: axes and text.
 
 use super::frame::Frame;
+use super::shapes::{bar_places, mark};
 use super::{Drawing, SvgCurve, SvgPoint, px};
 use crate::report::escape::escape;
 use crate::report::number;
@@ -11,9 +12,6 @@ use std::fmt::Write;
 
 /// Maximum number of points of a line that are marked, with their intervals and with numbers as tooltips.
 const MARKED_POINTS_MAX: usize = 60;
-
-/// Half the size of a mark, in pixels.
-const MARK_RADIUS: f64 = 3.2;
 
 /// Share of the width of a group that its bars fill.
 const BARS_FILL: f64 = 0.78;
@@ -74,26 +72,6 @@ fn path(kind: ChartKind, frame: &Frame, points: &[SvgPoint]) -> String {
     path
 }
 
-/// Draws the sample of a series in a legend: left end, middle height and width.
-pub(super) fn sample(
-    kind: ChartKind,
-    curve: &SvgCurve<'_>,
-    (x, y, width): (f64, f64, f64),
-    out: &mut String,
-) {
-    out.push_str(&curve.open(""));
-    if matches!(kind, ChartKind::Bars | ChartKind::Spans) {
-        let (x, y) = (px(x + width - 14.0), px(y - 6.0));
-        let _ = write!(out, "<rect class=\"bar\" x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\"/>");
-    } else {
-        if kind != ChartKind::Points {
-            let _ = write!(out, "<path class=\"line\" d=\"M{} {}h{}\"/>", px(x), px(y), px(width));
-        }
-        let _ = write!(out, "<path class=\"mark\" d=\"{}\"/>", mark(curve, (x + width / 2.0, y)));
-    }
-    out.push_str("</g>\n");
-}
-
 fn whisker(frame: &Frame, x: f64, point: &SvgPoint) -> String {
     if point.half_width == 0.0 {
         return String::new();
@@ -101,34 +79,6 @@ fn whisker(frame: &Frame, x: f64, point: &SvgPoint) -> String {
     let (low, high) = (px(frame.up(point.y - point.half_width)), px(frame.up(point.y + point.half_width)));
     let (left, right) = (px(x - 3.0), px(x + 3.0));
     format!("M{} {low}V{high}M{left} {low}H{right}M{left} {high}H{right}", px(x))
-}
-
-/// Corners of marks, in radii from their centre. Shapes differ so that series can be distinguished
-/// without colours.
-const SHAPES: [&[(f64, f64)]; 5] = [
-    &[(-0.5, -1.0), (0.5, -1.0), (1.0, -0.5), (1.0, 0.5), (0.5, 1.0), (-0.5, 1.0), (-1.0, 0.5), (-1.0, -0.5)],
-    &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
-    &[(0.0, -1.2), (1.15, 0.9), (-1.15, 0.9)],
-    &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
-    &[(0.0, 1.2), (1.15, -0.9), (-1.15, -0.9)],
-];
-
-/// Returns the closed shape of a series around a position.
-fn mark(curve: &SvgCurve<'_>, (x, y): (f64, f64)) -> String {
-    let shape = SHAPES[(curve.look.colour + curve.look.round) % SHAPES.len()];
-    let corner = |(right, down): &(f64, f64)| {
-        format!("{} {}", px(x + MARK_RADIUS * right), px(y + MARK_RADIUS * down))
-    };
-    format!("M{}Z", shape.iter().map(corner).collect::<Vec<_>>().join("L"))
-}
-
-/// Returns the positions of all bars on the horizontal axis, in order.
-pub(super) fn bar_places(drawing: &Drawing<'_>) -> Vec<f64> {
-    let mut places: Vec<f64> =
-        drawing.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup_by(|left, right| left.total_cmp(right).is_eq());
-    places
 }
 
 fn bars(drawing: &Drawing<'_>, frame: &Frame, out: &mut String) {

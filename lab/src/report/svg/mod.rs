@@ -5,6 +5,7 @@
 
 mod frame;
 mod marks;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod words;

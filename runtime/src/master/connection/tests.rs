@@ -1,7 +1,7 @@
 //! Tests of a worker's connection, between a stream in memory and a loop that does not receive.
 
 use super::*;
-use crate::master::input::Ending;
+use crate::master::ending::Ending;
 use crate::master::tokens::Tokens;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use gristmill_worker::http::{Endpoint, Plaintext, Secret};

@@ -1,7 +1,8 @@
 //! Submission and following of jobs. The response has one line of status for each change.
 
 use super::super::address;
-use super::super::input::{Ending, Lease, MasterHandle, MasterInput};
+use super::super::ending::Ending;
+use super::super::input::{Lease, MasterHandle, MasterInput};
 use super::{Answered, BODY_BYTES_MAX, RouteRefusal, asked, body, find, key_of, parsed, shown};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use crate::output_dir::ClaimedOutput;

@@ -44,7 +44,8 @@ mod tokens;
 pub(super) use probes::METRICS_PATH;
 
 use super::connection::attend;
-use super::input::{Ending, MasterHandle, MasterInput};
+use super::ending::Ending;
+use super::input::{MasterHandle, MasterInput};
 use super::kept_job::KeptJob;
 use super::state::{Absence, ENDED_JOBS_MAX, MasterState, TaskName, explain_kept};
 use super::tokens::{Tokens, list_key};

@@ -6,7 +6,7 @@
 //! guarantee. All guarantees that wait for one sync are given together. A job whose output is not synced (`--no-sync`)
 //! does not ask for syncs of its guarantees.
 
-use super::super::input::Ending;
+use super::super::ending::Ending;
 use super::super::recovery::{BESIDE, FACTS, RecoveryJournal, RecoveryNote};
 use crate::journal::{Encoded, Journal, JournalRecord};
 use gristmill_scheduler::command::Command;

@@ -1,10 +1,12 @@
 //! Errors of creating, revoking and storing tokens.
 
-use super::name::LABEL_BYTES_MAX;
 use super::{REVOKED_MAX, SCHEMA};
 use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::{PrivateFileError, SecretError, TokenError};
 use std::path::PathBuf;
+
+/// Longest label, bytes.
+pub(super) const LABEL_BYTES_MAX: usize = 32;
 
 /// Reason for which a token cannot be created, revoked or stored.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,9 @@
 //! Names of tokens: `ROLE[-LABEL]@GENERATION`, and `ROLE@NAME` of a page that the token NAME has requested.
 
-use super::TokensError;
+use super::error::{LABEL_BYTES_MAX, TokensError};
 use crate::role::Role;
 use std::fmt;
 use std::str::FromStr;
-
-/// Longest label, bytes.
-pub(super) const LABEL_BYTES_MAX: usize = 32;
 
 /// Name of a token. Label and generation are those of its asker if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::command::Command;
 use crate::core::Core;
 use crate::core::show::view_of;
 use crate::ids::{TaskId, TaskKind};
-use crate::ledger::suspensions::SlotHold;
+use crate::ledger::attempts::SlotHold;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::plan::Plan;

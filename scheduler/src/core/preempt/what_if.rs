@@ -2,8 +2,8 @@
 
 use crate::core::CoreConfig;
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
+use crate::ledger::attempts::SlotHold;
 use crate::ledger::quotas;
-use crate::ledger::suspensions::SlotHold;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::plan::{Floor, Line, Reason, Share};
 use crate::units::Time;

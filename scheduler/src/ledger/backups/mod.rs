@@ -13,7 +13,6 @@ mod second;
 mod usual;
 
 pub use config::BackupLimits;
-pub(crate) use second::SecondHome;
 pub(crate) use usual::UsualTime;
 
 use crate::command::Command;
@@ -21,9 +20,7 @@ use crate::event::Failure;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::Ledger;
-use crate::ledger::attempts::Attempt;
-use crate::ledger::ends::TaskEnd;
-use crate::ledger::suspensions::SlotHold;
+use crate::ledger::attempts::{Attempt, SlotHold, TaskEnd};
 use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span, Time};
 use std::collections::BTreeSet;

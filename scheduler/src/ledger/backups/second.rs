@@ -8,17 +8,10 @@
 
 use crate::command::Command;
 use crate::ids::WorkerId;
+use crate::ledger::job_parts::SecondHome;
 use crate::ledger::jobs::Job;
-use crate::ledger::tasks::{Bits, MapState};
+use crate::ledger::tasks::MapState;
 use crate::ledger::workers::Workers;
-
-/// Worker that gathers a partition whose reduce runs elsewhere.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct SecondHome {
-    pub(crate) at: WorkerId,
-    /// Maps whose segment has arrived.
-    pub(crate) gathered: Bits,
-}
 
 impl Job {
     /// Makes another worker gather a partition as well. All outputs must be available.

@@ -3,7 +3,7 @@
 use super::Workers;
 use crate::event::Slots;
 use crate::ids::{AttemptId, HostId, JobId, TaskKind, WorkerId};
-use crate::ledger::suspensions::SlotHold;
+use crate::ledger::attempts::SlotHold;
 use crate::ledger::worker::{JobMarks, KINDS, Worker};
 use crate::units::{Bytes, Span, Time};
 use std::cmp::Reverse;

@@ -1,7 +1,7 @@
 //! Made-up results that refute and that support the claims of this paper.
 
-use super::super::cells::order_of_means;
 use super::super::cells::{BOUND, CLASSES, CellRun, PolicyAtLoad, SlowdownShare};
+use super::super::means::order_of_means;
 use super::super::random::{InstanceResult, claims as of_instances};
 use super::super::slowdown::slowdown_claims;
 use super::super::tight::{Approaching, STATEMENTS, approached};

@@ -2,7 +2,7 @@
 
 use super::super::RealContext;
 use super::super::common::blocks;
-use super::twins::twins;
+use super::twin_jobs::twins;
 use super::{WORDS, WORKERS, above, claim, percent_points, pooled};
 use crate::prelude::*;
 use crate::workload::deadlines::NAMES;

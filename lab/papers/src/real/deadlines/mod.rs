@@ -5,6 +5,7 @@
 
 pub(super) mod estimates;
 pub(super) mod goals;
+mod twin_jobs;
 mod twins;
 
 use super::RealContext;

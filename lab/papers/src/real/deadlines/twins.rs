@@ -2,25 +2,15 @@
 
 use super::super::RealContext;
 use super::super::common::{blocks, section};
+use super::twin_jobs::twins;
 use super::{WORDS, WORKERS, estimates, goals, pooled};
 use crate::prelude::*;
-use crate::workload::deadlines::{DEADLINES, Joins, NAMES, SLOTS, WEIGHTS, scenario};
+use crate::workload::deadlines::{DEADLINES, NAMES, WEIGHTS};
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, Contender, JobRun};
 
 /// Fair sharing by the paper's weights.
 const WEIGHTED: &str = "fair weighted";
-
-/// The paper's scenario at laptop scale.
-pub(super) fn twins(weights: [f64; 4], seed: u64) -> Vec<Job> {
-    let mut jobs = scenario(Joins::SlowFirstHalf, weights, seed);
-    for job in &mut jobs {
-        // Every third map, so that phases and heads keep their shape.
-        job.maps = job.maps.iter().copied().step_by((SLOTS / WORKERS) as usize).collect();
-        job.work[Station::Map] = job.maps.iter().sum();
-    }
-    jobs
-}
 
 /// Experiments two to four of the paper: a contender, the figure of its section, and its title.
 const FIGURES: [(&str, &str, &str); 4] = [
@@ -97,20 +87,4 @@ fn who_meets(figure: &str, comparison: &Comparison, second: f64) -> Block {
         ]
     };
     WORDS.table("{figure}-goals", holes![figure], (0..NAMES.len()).map(row).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn twins_are_a_third_of_the_papers_jobs_with_their_goals_and_weights() {
-        let jobs = twins(WEIGHTS, 1);
-        let maps: Vec<usize> = jobs.iter().map(|job| job.maps.len()).collect();
-        assert_eq!(maps, [2134, 246, 334, 334]);
-        assert!(
-            jobs.iter().zip(DEADLINES).all(|(job, deadline)| job.deadline == Some(job.arrival + deadline))
-        );
-        assert_eq!(jobs.iter().map(|job| job.weight).collect::<Vec<_>>(), WEIGHTS);
-    }
 }

@@ -1,11 +1,13 @@
 //! Progress of a run over time, compared with the overlapping and the traditional tandem queue.
 
 use super::WORDS;
-use super::figure_4::WORKERS;
 use crate::overlap::{ModelProgress, overlapping, traditional};
 use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::compare::series::makespan;
+
+/// Number of workers of the three jobs, with one slot each.
+pub(super) const WORKERS: u32 = 8;
 
 /// Number of points at which two curves are compared.
 const PLACES: usize = 200;

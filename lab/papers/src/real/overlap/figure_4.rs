@@ -3,7 +3,7 @@
 use super::super::RealContext;
 use super::super::common::{blocks, cluster, policies, section as section_of, workload as workload_of};
 use super::WORDS;
-use super::beside_models::{ModelDistances, ModelledRun, claims};
+use super::beside_models::{ModelDistances, ModelledRun, WORKERS, claims};
 use crate::prelude::*;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
 use gristmill_lab::compare::{Contender, Workload};
@@ -13,9 +13,6 @@ use gristmill_scheduler::units::Bytes;
 use gristmill_worker::protocol::Slots;
 use gristmill_worker::settings::Shuffle;
 use std::num::NonZeroU64;
-
-/// Number of workers of the three jobs, with one slot each.
-pub(super) const WORKERS: u32 = 8;
 
 /// Speed of their slots. A sort only records the positions of its pairs, so at full speed its maps would
 /// end at once.

@@ -74,7 +74,7 @@ fn file_stays_bounded_while_a_master_always_has_a_job_and_the_next_one_knows_wha
     let register = Register::open(&directory.path().join("jobs"), JOBS as usize).unwrap();
     let past = register.past(JobId(JOBS - 1)).unwrap();
     assert_eq!(past.state, JobState::Succeeded, "the register tells of what has ended");
-    scene.state.journal.end(crate::master::input::Ending::Abandons);
+    scene.state.journal.end(crate::master::ending::Ending::Abandons);
     let registry = Registry::standard().policy(&RUTHLESS);
     let mut reader = JournalReader::new(BufReader::new(std::fs::File::open(&journal).unwrap())).unwrap();
     let replayed = replay(&registry, &mut reader).unwrap();

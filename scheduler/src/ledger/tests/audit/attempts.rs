@@ -3,8 +3,8 @@
 use super::Findings;
 use crate::ids::{AttemptId, TaskKind};
 use crate::ledger::Ledger;
+use crate::ledger::attempts::SlotHold;
 use crate::ledger::attempts::station_of;
-use crate::ledger::suspensions::SlotHold;
 use crate::ledger::tasks::{MapState, ReduceState};
 use crate::station::PerStation;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,61 @@
+//! Settings and result of reading a workload.
+
+use super::{BadLine, Costs, Job, Scale, WorkloadError};
+
+/// Settings of reading.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reading {
+    /// Costs of bytes for formats without times.
+    pub costs: Costs,
+    /// Factors on all sizes.
+    pub scale: Scale,
+    /// Maximum number of unreadable jobs of a trace that are skipped. Tables may have none.
+    pub skipped_max: u64,
+}
+
+/// Default maximum number of skipped jobs of a trace.
+const SKIPPED_MAX: u64 = 100;
+
+impl Default for Reading {
+    fn default() -> Self {
+        Reading { costs: Costs::default(), scale: Scale::default(), skipped_max: SKIPPED_MAX }
+    }
+}
+
+/// Maximum number of tasks of one workload: ten times the largest cluster that can be simulated in minutes, 8 bytes
+/// each.
+pub(super) const TASKS_MAX: usize = 100_000_000;
+
+/// Result of reading a workload.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Trace {
+    /// Jobs in the order of arrival, at least one.
+    pub jobs: Vec<Job>,
+    /// Number of unreadable lines.
+    pub skipped: u64,
+    /// The first unreadable line.
+    pub first_skipped: Option<BadLine>,
+}
+
+impl Trace {
+    /// Adds a line of a trace.
+    pub(super) fn take(
+        &mut self,
+        line: u64,
+        job: Result<Job, super::LineError>,
+        reading: &Reading,
+    ) -> Result<(), WorkloadError> {
+        match job {
+            Ok(job) => self.jobs.push(job),
+            Err(error) => {
+                self.skipped += 1;
+                let first = self.first_skipped.get_or_insert(BadLine { line, error });
+                if reading.skipped_max < self.skipped {
+                    let (limit, first) = (reading.skipped_max, first.clone());
+                    return Err(WorkloadError::TooManyBad { limit, first });
+                }
+            }
+        }
+        Ok(())
+    }
+}
