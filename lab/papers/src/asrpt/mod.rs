@@ -10,12 +10,12 @@ mod runs;
 mod tails;
 #[cfg(test)]
 pub(super) mod tests;
+mod words;
 
 use crate::prelude::*;
 use crate::workload::asrpt::{MACHINES, RATE, SLOTS};
 use runs::AsrptRuns;
-
-pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
+pub(super) use words::WORDS;
 
 /// Runs the experiments.
 ///

@@ -4,7 +4,8 @@
 //! Not here: several jobs at once (`goals`).
 
 use super::goals::{RunClaim, judged};
-use super::{WORDS, trial};
+use super::trial;
+use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::{Joins, SLOTS, alone};
 use gristmill_scheduler::estimate::completion::{Remaining, RunningLeft, mean_task_length};

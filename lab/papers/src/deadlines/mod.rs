@@ -10,12 +10,12 @@ mod sensitivity;
 #[cfg(test)]
 pub(super) mod tests;
 mod trial;
+mod trials;
+mod words;
 
 use crate::prelude::*;
-use crate::workload::deadlines::Joins;
-use trial::{DeadlineTrial, Scheduler, simulate};
-
-pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
+use trials::trials;
+pub(super) use words::WORDS;
 
 /// Runs all experiments.
 ///
@@ -32,24 +32,4 @@ fn page(context: &Context<'_>, seeds: &[u64]) -> anyhow::Result<Paper> {
     sections.extend(goals::sections(&trials));
     sections.push(sensitivity::whole(&trials));
     Ok(WORDS.paper("deadlines", holes![], sections))
-}
-
-/// Runs of all schedulers on all kinds of Joins with all seeds.
-struct Trials {
-    seeds: Vec<u64>,
-    /// Runs by seed, in the order of [`Joins::ALL`] and [`Scheduler::ALL`].
-    all: Vec<Vec<DeadlineTrial>>,
-}
-
-impl Trials {
-    fn of(&self, joins: Joins, scheduler: Scheduler) -> &[DeadlineTrial] {
-        &self.all[joins as usize * Scheduler::ALL.len() + scheduler as usize]
-    }
-}
-
-fn trials(seeds: &[u64]) -> anyhow::Result<Trials> {
-    let schedulers = |joins| Scheduler::ALL.into_iter().map(move |scheduler| (joins, scheduler));
-    let cells: Vec<(Joins, Scheduler)> = Joins::ALL.into_iter().flat_map(schedulers).collect();
-    let all = each_cell(&cells, seeds, |&(joins, scheduler), &seed| simulate(joins, scheduler, seed))?;
-    Ok(Trials { seeds: seeds.to_vec(), all })
 }

@@ -3,7 +3,9 @@
 //! Not here: the figures of the paper (`goals`).
 
 use super::goals::meets;
-use super::{DeadlineTrial, Scheduler, Trials, WORDS};
+use super::trial::{DeadlineTrial, Scheduler};
+use super::trials::Trials;
+use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, Joins};
 

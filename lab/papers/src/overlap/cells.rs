@@ -1,6 +1,6 @@
 //! Runs of each policy at each load.
 
-use super::{POLICIES, simulate, work};
+use super::common::{POLICIES, simulate, work};
 use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
 use gristmill_scheduler::workload::overlap::Poisson;

@@ -4,6 +4,7 @@
 //! `gristmill_scheduler::policy`). This module computes only what the paper compares them with.
 
 mod cells;
+mod common;
 mod means;
 mod progress;
 mod random;
@@ -14,22 +15,13 @@ pub(super) mod tests;
 mod tight;
 mod trace;
 mod unstable;
+mod words;
 
+use common::Amounts;
 pub(crate) use progress::{ModelProgress, overlapping, traditional};
+pub(super) use words::WORDS;
 
 use crate::prelude::*;
-use gristmill_scheduler::metrics::JobRecord;
-use gristmill_scheduler::policy;
-use gristmill_scheduler::sim::fluid::{self, FluidSummary};
-
-pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
-
-/// Largest relative excess that is rounding.
-const ROUNDING: f64 = 1e-9;
-
-/// Policies of the experiments by their names here, and in the paper.
-const POLICIES: [(&str, &str); 3] =
-    [("k-lps:k=100", "k-LPS"), ("max-srpt", "MaxSRPT"), ("split-srpt", "SplitSRPT")];
 
 /// Runs all experiments.
 ///
@@ -48,20 +40,6 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     page(context, &amounts)
 }
 
-/// Size of the long simulations.
-struct Amounts {
-    /// Loads of the trace.
-    trace_loads: &'static [f64],
-    traces: u64,
-    /// Number of jobs of each trace, at most. The first ones are used.
-    trace_jobs_max: usize,
-    /// Number of jobs of each run of the log-normal workload.
-    table_jobs: usize,
-    /// Number of jobs of the longest runs of each literal reading.
-    reading_jobs: usize,
-    reading_seeds: u64,
-}
-
 fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     let mut sections = progress::sections()?;
     (context.progress)("overlap: tight examples and random instances");
@@ -70,54 +48,4 @@ fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     sections.extend(means::sections(context, amounts.table_jobs)?);
     sections.push(unstable::section(context, amounts.reading_jobs, amounts.reading_seeds)?);
     Ok(WORDS.paper("overlap", holes![], sections))
-}
-
-/// Runs jobs under the policy of this name.
-fn simulate(
-    policy: &str,
-    jobs: impl IntoIterator<Item = Job>,
-    mut sink: impl FnMut(&JobRecord),
-) -> anyhow::Result<FluidSummary> {
-    let mut policy = policy::by_name(policy)?;
-    Ok(fluid::run(&mut *policy, jobs, &mut sink)?)
-}
-
-/// Returns the total response time of a batch or stream, `[arrival, map, shuffle]`.
-fn total(policy: &str, sizes: &[[f64; 3]]) -> anyhow::Result<f64> {
-    let mut total = 0.0;
-    simulate(policy, jobs_of(sizes), |record| total += record.flow())?;
-    Ok(total)
-}
-
-fn jobs_of(sizes: &[[f64; 3]]) -> impl Iterator<Item = Job> {
-    let job = |&[arrival, map, shuffle]: &[f64; 3]| Job {
-        arrival,
-        work: PerStation::new(map, shuffle, 0.0),
-        ..Job::default()
-    };
-    sizes.iter().map(job)
-}
-
-/// Returns a batch: all jobs arrive at 0.
-fn batch(sizes: &[[f64; 2]]) -> Vec<[f64; 3]> {
-    sizes.iter().map(|&[map, shuffle]| [0.0, map, shuffle]).collect()
-}
-
-/// Returns the arrival, the map and the shuffle work of a job.
-fn work(job: &Job) -> [f64; 3] {
-    [job.arrival, job.work[Station::Map], job.work[Station::Shuffle]]
-}
-
-/// Returns these values in ascending order.
-fn in_order(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
-/// Returns the distribution of values in ascending order.
-fn distribution(name: &str, sorted: &[f64]) -> Series {
-    let places = (0..=200).map(|step| (step * (sorted.len() - 1)) / 200);
-    let points = places.map(|place| (sorted[place], (place + 1) as f64 / sorted.len() as f64)).collect();
-    Series::new(name, points)
 }

@@ -1,6 +1,7 @@
 //! Theorems and corollaries on random instances.
 
-use super::{ROUNDING, WORDS, batch, jobs_of, simulate, total};
+use super::common::{ROUNDING, batch, jobs_of, simulate, total};
+use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
 use gristmill_scheduler::sim::fluid::orders::{best_in_order, completions_in_order};

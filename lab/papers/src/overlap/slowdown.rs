@@ -1,7 +1,8 @@
 //! Figure 9: slowdown by size of the job.
 
 use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, LOADS, PolicyAtLoad, RUNS, SlowdownShare, find};
-use super::{POLICIES, WORDS};
+use super::common::POLICIES;
+use super::words::WORDS;
 use crate::prelude::*;
 
 pub(super) fn figure_9(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section {

@@ -1,6 +1,7 @@
 //! The worst cases of MaxSRPT and SplitSRPT.
 
-use super::{ROUNDING, WORDS, batch, total};
+use super::common::{ROUNDING, batch, total};
+use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::orders::completions_in_order;
 

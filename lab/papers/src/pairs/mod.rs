@@ -6,38 +6,15 @@
 mod examples;
 mod offline;
 mod online;
+mod rules;
 mod sweeps;
 #[cfg(test)]
 pub(super) mod tests;
 mod theorems;
+mod words;
 
 use crate::prelude::*;
-use gristmill_scheduler::policy::pairs::PairsRule;
-
-pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
-
-/// Rules of Table 2 with the paper's parameters, best first in the paper's order.
-const OFFLINE: [PairsRule; 10] = [
-    PairsRule::Match { alpha: ALPHA },
-    PairsRule::Group { alpha: ALPHA, k: K },
-    PairsRule::Generalized { delta: DELTA, alpha: ALPHA },
-    PairsRule::Couple { delta: DELTA },
-    PairsRule::Pair { delta: DELTA },
-    PairsRule::MaxSrpt,
-    PairsRule::NewCouple { delta: DELTA },
-    PairsRule::MaxShuffle,
-    PairsRule::Pairwise,
-    PairsRule::MaxDiff,
-];
-
-/// Step of sizes, in seconds.
-const DELTA: f64 = 0.1;
-/// Weight of the dominant workload, or of the pairing degree.
-const ALPHA: f64 = 0.5;
-/// Number of groups.
-const K: usize = 20;
-/// Mean map time of a job present at the start, in seconds.
-const MEAN: f64 = 10.0;
+pub(super) use words::WORDS;
 
 /// Runs the experiments.
 ///
@@ -57,22 +34,4 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     sections.push(streams.figure_4());
     sections.push(streams.table_3());
     Ok(WORDS.paper("pairs", holes![], sections))
-}
-
-/// Returns the title of a policy in the paper.
-fn title(rule: &PairsRule) -> &'static str {
-    match rule {
-        PairsRule::MaxDiff => "MaxDiff",
-        PairsRule::Pairwise => "Pairwise",
-        PairsRule::MaxShuffle => "MaxShuffle",
-        PairsRule::MaxSrpt => "MaxSRPT",
-        PairsRule::Pair { .. } => "Pair-based",
-        PairsRule::Couple { .. } => "Couple-based",
-        PairsRule::Generalized { .. } => "Generalized",
-        PairsRule::Group { .. } => "Group-based",
-        PairsRule::OnlineGroup { .. } => "OGroup-based",
-        PairsRule::NewCouple { .. } => "NCouple-based",
-        PairsRule::Match { .. } => "Match-based",
-        PairsRule::OnlineMatch { .. } => "OMatch-based",
-    }
 }

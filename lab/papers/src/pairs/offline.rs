@@ -1,7 +1,8 @@
 //! Table 2: jobs that are all present at the start, under ten rules, for several distributions of sizes; and
 //! the claims about it.
 
-use super::{DELTA, MEAN, OFFLINE, WORDS, title};
+use super::rules::{DELTA, MEAN, OFFLINE, title};
+use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::SizeLaw;
 use gristmill_scheduler::policy::pairs::{Averages, PairsRule, averages, times};

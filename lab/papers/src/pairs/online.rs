@@ -1,7 +1,8 @@
 //! Table 3 and figure 4: a stream of jobs under twelve policies, in the fluid model; and the claims about both.
 
 use super::offline::describe;
-use super::{ALPHA, DELTA, K, WORDS, title};
+use super::rules::{ALPHA, DELTA, K, title};
+use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use anyhow::Context as _;

@@ -3,8 +3,8 @@
 //!
 //! Not here: the same workload in the paper's slotted model (`crate::asrpt`).
 
-use super::RealContext;
 use super::common::{blocks, cluster, section};
+use super::context::RealContext;
 use super::judging::{claim, flow, judged};
 use crate::prelude::*;
 use crate::workload::asrpt::{AsrptArrivals, AsrptCut, MACHINES, RATE, SETTINGS};

@@ -2,8 +2,8 @@
 //!
 //! Not here: the same policies in closed form and in the fluid model (`crate::pairs`).
 
-use super::RealContext;
 use super::common::{blocks, networked, section, two_stations};
+use super::context::RealContext;
 use super::judging::{claim, flow, pairs};
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};

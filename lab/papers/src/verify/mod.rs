@@ -8,6 +8,7 @@ mod compare;
 mod deadline_plan;
 mod deadline_sim;
 mod fluid;
+mod input;
 mod online_order;
 mod order;
 mod slotted;
@@ -19,7 +20,6 @@ pub use compare::CaseDifference;
 
 use compare::Checker;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Result of a case.
@@ -56,23 +56,6 @@ const KINDS: &[(&str, CaseKind)] = &[
     ("workers", |input, _| stragglers::workers(input)),
     ("budget", |input, _| stragglers::budget(input)),
 ];
-
-/// Parses a field of an input. An optional one may be absent or null.
-fn field<T: DeserializeOwned>(input: &Value, name: &str) -> Result<T, String> {
-    let value = input.get(name);
-    T::deserialize(value.unwrap_or(&Value::Null)).map_err(|error| match value {
-        None => format!("`{name}` is missing"),
-        Some(_) => format!("`{name}`: {error}"),
-    })
-}
-
-/// Returns a number of an input, if it is between two limits.
-fn within(name: &str, number: f64, [least, most]: [f64; 2]) -> Result<f64, String> {
-    match (least..=most).contains(&number) {
-        true => Ok(number),
-        false => Err(format!("`{name}` is {number}, not a number from {least} to {most:e}")),
-    }
-}
 
 #[derive(Deserialize)]
 struct CaseFile {

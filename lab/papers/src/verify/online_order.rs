@@ -3,8 +3,8 @@
 //! The steps are in `expect.steps`: each is an arrival (`arrive`, `job`, `u`) or the start of the first waiting job
 //! (`pop`), with its result: the `branch`, and the waiting jobs as `groups` (Algorithm 5) or `S` (Algorithm 8).
 
+use super::input::{field, within};
 use super::order::{parameters_of, size_of};
-use super::{field, within};
 use gristmill_scheduler::policy::pairs::{Branch, OnlineGroups, Schedule};
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,7 @@
 //! optimum over all orders, the smallest spread of groups and the smallest weight of a matching.
 
 use super::compare::{json_of, list};
-use super::{field, within};
+use super::input::{field, within};
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum;
 use gristmill_scheduler::policy::pairs::{self, PairsRule};

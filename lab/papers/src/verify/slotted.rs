@@ -3,7 +3,7 @@
 //! Policies are named as in the paper's figures: `SRPT` and `DSRPT` (both preemptive), `ASRPT`, `FIFO`, `Fair` and
 //! `LRPT` with `/p` for the preemptive and `/np` for the non-preemptive scenario.
 
-use super::field;
+use super::input::field;
 use gristmill_scheduler::policy::{self, Policy};
 use gristmill_scheduler::sim::slotted::{self, Config};
 use gristmill_scheduler::workload::Job;

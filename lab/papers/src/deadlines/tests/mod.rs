@@ -2,8 +2,10 @@
 
 pub(crate) mod made_up;
 
+use super::trial::{Scheduler, simulate};
 use super::*;
 use crate::tests::refuted::{check, check_listed};
+use crate::workload::deadlines::Joins;
 use crate::{Block, PaperScale, Verdict};
 use gristmill_lab::report::Tally;
 use std::sync::LazyLock;

@@ -2,9 +2,10 @@
 
 use super::super::examples::{not_always_optimal, schedule_is_as_printed};
 use super::super::online::{StreamOutcome, StreamTimes, rules as stream_rules};
+use super::super::rules::OFFLINE;
 use super::super::sweeps::{Curve, GROUPS, STEPS};
 use super::super::theorems::{RefutedTotals, TriedInstances, of_tried};
-use super::super::{OFFLINE, offline, online as streams, sweeps};
+use super::super::{offline, online as streams, sweeps};
 use crate::tests::refuted::{Rules, only};
 use crate::workload::pairs::SizeLaw;
 use crate::{Claim, Verdict};

@@ -1,9 +1,10 @@
 //! Experiment one: accuracy of the size estimates of the paper's applications while they run alone.
 
-use super::super::RealContext;
 use super::super::common::blocks;
+use super::super::context::RealContext;
+use super::common::{WORKERS, above, claim, percent_points, pooled};
 use super::twin_jobs::twins;
-use super::{WORDS, WORKERS, above, claim, percent_points, pooled};
+use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::NAMES;
 use gristmill_lab::compare::statistics::mean;

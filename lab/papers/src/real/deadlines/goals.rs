@@ -1,6 +1,6 @@
 //! The paper's claims about each scheduler, judged by the intervals of means over runs.
 
-use super::{above, below, claim, percent_points};
+use super::common::{above, below, claim, percent_points};
 use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;
 

@@ -1,6 +1,6 @@
 //! Sleeping twins of the paper's jobs.
 
-use super::WORKERS;
+use super::common::WORKERS;
 use crate::prelude::*;
 use crate::workload::deadlines::{Joins, SLOTS, scenario};
 

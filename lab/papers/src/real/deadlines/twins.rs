@@ -1,9 +1,11 @@
 //! Experiments two to four with sleeping twins of the paper's jobs: slots held, and goals met.
 
-use super::super::RealContext;
 use super::super::common::{blocks, section};
+use super::super::context::RealContext;
+use super::common::{WORKERS, pooled};
 use super::twin_jobs::twins;
-use super::{WORDS, WORKERS, estimates, goals, pooled};
+use super::words::WORDS;
+use super::{estimates, goals};
 use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, NAMES, WEIGHTS};
 use gristmill_lab::compare::statistics::mean;

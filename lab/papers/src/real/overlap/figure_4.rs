@@ -1,9 +1,9 @@
 //! Figure 4: sort, grep, sort, with first in first out at the maps and a shared shuffle.
 
-use super::super::RealContext;
 use super::super::common::{blocks, cluster, policies, section as section_of, workload as workload_of};
-use super::WORDS;
+use super::super::context::RealContext;
 use super::beside_models::{ModelDistances, ModelledRun, WORKERS, claims};
+use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
 use gristmill_lab::compare::{Contender, Workload};

@@ -5,17 +5,17 @@
 
 pub(super) mod beside_models;
 mod figure_4;
+mod words;
 
-use super::RealContext;
 use super::common::{blocks, networked, section, two_stations};
+use super::context::RealContext;
 use super::judging::{claim, flow};
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::Comparison;
 use gristmill_runtime::cluster::ClusterConfig;
 use std::num::NonZeroU64;
-
-pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("../overlap.toml"));
+pub(super) use words::WORDS;
 
 /// Runs the experiments.
 ///

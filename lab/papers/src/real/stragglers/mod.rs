@@ -3,19 +3,21 @@
 //!
 //! Not here: the splits' queues and the exact sojourn times (`crate::stragglers`).
 
+mod application;
 pub(super) mod sojourn;
+mod words;
 
-use super::RealContext;
 use super::common::{cluster, section as section_of, workload as workload_of};
+use super::context::RealContext;
 use crate::prelude::*;
+use application::Application;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
 use gristmill_lab::compare::{Contender, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
-
-pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
+pub(super) use words::WORDS;
 
 /// Number of workers, with one slot each. Every second one is slower.
 const WORKERS: u32 = 10;
@@ -101,15 +103,6 @@ const SPEEDS: [f64; 2] = [0.1, 0.08];
 const SLEEPING_SPEEDS: [f64; 2] = [1.0, 0.8];
 
 const MIB: u64 = 1 << 20;
-
-/// One of the thesis' applications.
-struct Application {
-    name: &'static str,
-    title: &'static str,
-    kind: JobKind,
-    data: Vec<DataSet>,
-    speeds: [f64; 2],
-}
 
 fn kind(job: &str, arguments: &[&str]) -> JobKind {
     JobKind { split_bytes: Some(2 * MIB), reduces: Some(2), ..JobKind::new(job, arguments) }

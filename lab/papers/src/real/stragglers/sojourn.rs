@@ -1,7 +1,8 @@
 //! Mean sojourn time of maps (MST) by placement and by worker, and the thesis' claims about it.
 
 use super::super::judging::claim;
-use super::{Application, WORDS};
+use super::application::Application;
+use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, RunRecord};

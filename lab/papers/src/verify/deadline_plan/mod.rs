@@ -1,7 +1,7 @@
 //! Kind `deadline-plan`: evaluation of jobs by the min- and the max-scheduler at one instant, and their grants of the
 //! free slots.
 
-use super::{field, within};
+use super::input::{field, within};
 use gristmill_scheduler::plan::{Floor, Line, Plan, Reason, Share};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::policy::deadlines::{DeadlineState, Deadlines, Excess, JobStanding};

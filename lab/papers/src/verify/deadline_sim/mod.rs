@@ -7,7 +7,7 @@
 
 use super::compare::list;
 use super::deadline_plan::SECONDS_MAX;
-use super::{field, within};
+use super::input::{field, within};
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ledger::AheadConfig;

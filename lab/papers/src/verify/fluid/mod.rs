@@ -5,7 +5,7 @@
 //! rates by job, `total_shuffle_rate`; and `lower_bound` with its `cycles`.
 
 use super::compare::{json_of, list};
-use super::field;
+use super::input::field;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;
 use gristmill_scheduler::sim::fluid::lower_bound::LowerBound;

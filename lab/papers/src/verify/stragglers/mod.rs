@@ -1,7 +1,7 @@
 //! Kinds of the stragglers thesis: `dtd`, `dtd-fit`, `mst`, `rates`, `g-m-1`, `m-g-1`, `workers`, `budget`.
 
 use super::compare::{json_of, list};
-use super::field;
+use super::input::field;
 use gristmill_scheduler::estimate::dtd;
 use gristmill_scheduler::placement::g_m_1::ArrivalProcess;
 use gristmill_scheduler::placement::{PlaceError, place};

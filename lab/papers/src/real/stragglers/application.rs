@@ -1,0 +1,12 @@
+//! Applications of the thesis.
+
+use gristmill_lab::compare::workload::{DataSet, JobKind};
+
+/// One of the thesis' applications.
+pub(super) struct Application {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) kind: JobKind,
+    pub(super) data: Vec<DataSet>,
+    pub(super) speeds: [f64; 2],
+}
