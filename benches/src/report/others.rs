@@ -1,6 +1,6 @@
 //! Tables of small jobs and scaling.
 
-use super::{
+use super::cells::{
     absent, counted, mebibytes, middle, names, of, optional, samples, seconds, short, spread, table, verdict,
 };
 use crate::archive::{ArchiveEntry, Finding};

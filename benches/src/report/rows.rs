@@ -1,6 +1,6 @@
 //! Table of whole jobs compared with other systems.
 
-use super::{
+use super::cells::{
     absent, counted, mebibytes, middle, names, of, optional, seconds, short, spread, table, verdict,
 };
 use crate::archive::ArchiveEntry;

@@ -1,8 +1,11 @@
 //! Reports of made-up measurements.
 
+use super::cells::*;
 use super::*;
+use crate::archive::Finding;
 use crate::archive::RunLabel;
 use crate::measure::CommandEnd;
+use crate::measure::MeasuredRun;
 use std::collections::BTreeMap;
 
 fn machine() -> MachineFacts {

@@ -1,6 +1,6 @@
 //! Options of a comparison, from its flags, the settings file and the workload's `[cluster]`.
 
-use super::CompareFlags;
+use super::flags::CompareFlags;
 use crate::flags::{ClusterFlags, MasterFlags, Spread};
 use crate::settings::Settings;
 use crate::usage::usage;

@@ -1,6 +1,6 @@
 //! Facts about this machine and the cluster, without a judgement.
 
-use super::DoctorCommand;
+use super::flags::DoctorCommand;
 use crate::flags::{JOIN_FILE, WorkerFlags, size};
 use crate::settings::Settings;
 use gristmill_runtime::api::GivenUpWorker;

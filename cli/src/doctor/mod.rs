@@ -3,37 +3,16 @@
 //! `facts` collects, `judge` decides and is pure.
 
 mod facts;
+mod flags;
 mod judge;
 
-use crate::flags::{DiskFlags, MasterFlags};
 use crate::settings::Settings;
 use crate::terminal::{stdout_json, stdout_line};
-use clap::Args;
 use facts::MasterFacts;
+pub use flags::DoctorCommand;
 use gristmill_runtime::exit;
 use gristmill_runtime::plural::counted;
 use serde_json::json;
-
-/// Diagnose this machine and cluster
-///
-/// Checks this machine (memory, disks, limits), and the master and its workers if one is known:
-/// builds, clocks and routes between all of them.
-#[derive(Args)]
-pub struct DoctorCommand {
-    /// Worker processes for this machine [default: one for each core]
-    #[arg(long, value_name = "N")]
-    workers: Option<u32>,
-    /// Memory for workers of this machine [default: that of the settings]
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    disk: DiskFlags,
-    #[command(flatten)]
-    master: MasterFlags,
-}
 
 /// `gristmill cluster doctor`.
 pub fn doctor(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<u8> {

@@ -2,7 +2,7 @@
 //!
 //! `kubectl create -f -` starts the cluster, and `kubectl delete` with its label ends it.
 
-use super::TOKEN_LABEL;
+use super::call::TOKEN_LABEL;
 use super::flags::UpCommand;
 use crate::terminal::stdout_line;
 use crate::usage::usage;

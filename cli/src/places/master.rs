@@ -1,6 +1,6 @@
 //! Master of `cluster up`: a process of this machine that outlives the command and holds the state directory.
 
-use super::{last_words, refused};
+use super::call::{last_words, refused};
 use crate::flags::JOIN_FILE;
 use crate::state::StateDirectory;
 use anyhow::Context as _;

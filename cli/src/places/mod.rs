@@ -3,6 +3,7 @@
 //! Each place starts, replaces and ends workers by its own means, with the templates in `deploy`. Everything
 //! that may run somewhere is written to a [`record::PlaceRecord`] first, so that `cluster down` ends all of it.
 
+mod call;
 mod flags;
 mod hosts;
 mod kubernetes;
@@ -12,6 +13,8 @@ mod record;
 mod slurm;
 mod ssh;
 
+pub use call::UpError;
+use call::{TOKEN_LABEL, refused};
 pub use flags::{DownCommand, UpCommand};
 pub use kubernetes::{UnpackCommand, unpack};
 
@@ -21,72 +24,16 @@ use crate::state::StateDirectory;
 use crate::terminal::{complain, stdout_line};
 use gristmill_runtime::api::Role;
 use gristmill_runtime::client::AsyncClient;
-use gristmill_runtime::cluster::{Tool, ToolCall};
 use gristmill_runtime::plural::counted;
 use gristmill_runtime::{chain, exit};
-use gristmill_worker::exit::{Exit, ExitsWith};
 use gristmill_worker::http::{JoinLine, make_private_directory};
 use gristmill_worker::sanitize;
 use record::{PlaceRecord, WorkerPlace};
 use std::path::Path;
 use std::time::Duration;
 
-/// Label of the token with which workers of `cluster up` join.
-const TOKEN_LABEL: &str = "guests";
-
 /// Time for the workers to join.
 const JOIN_MAX: Duration = Duration::from_secs(60);
-
-/// Exit code of `ssh` itself.
-const SSH_FAILED: i32 = 255;
-
-/// Error of `cluster up` or `cluster down`.
-#[derive(Debug, thiserror::Error)]
-pub enum UpError {
-    /// The cluster is in another state, or a program of the place failed.
-    #[error("{0}")]
-    Refused(String),
-    /// Hosts do not take part, or are left.
-    #[error("{0}")]
-    Hosts(String),
-}
-
-impl ExitsWith for UpError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Hosts(_) => Exit::with(exit::CLUSTER),
-            Self::Refused(_) => Exit::with(exit::ENVIRONMENT),
-        }
-    }
-}
-
-fn refused(reason: String) -> anyhow::Error {
-    UpError::Refused(reason).into()
-}
-
-/// Calls a program, which must end with code 0, and returns what it printed.
-async fn call(what: &str, call: ToolCall) -> anyhow::Result<String> {
-    let is_ssh = matches!(call.tool, Tool::Ssh);
-    let answer = call.make().await.map_err(|error| refused(chain(&error)))?;
-    let reason = last_words(&answer.stderr);
-    match answer.code {
-        Some(0) => Ok(answer.stdout),
-        Some(SSH_FAILED) if is_ssh => Err(refused(format!("could not be reached: {reason}"))),
-        _ => Err(refused(format!("could not {what}: {reason}"))),
-    }
-}
-
-/// Returns the last lines of a program's output, as one line.
-fn last_words(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(3)..].join("; ");
-    if last.is_empty() { "it gave no reason".to_owned() } else { last }
-}
-
-/// Quotes a word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
 
 /// `gristmill cluster up`. `named` is the settings file that was typed.
 pub fn up(settings: &Settings, named: Option<&Path>, flags: &UpCommand) -> anyhow::Result<u8> {
@@ -186,15 +133,4 @@ async fn take_down(mut record: PlaceRecord, state: &Path, forget: bool) -> anyho
         WorkerPlace::Ray => ray::end(&record.name).await?,
     }
     record.remove()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn last_words_of_a_program_are_one_line() {
-        assert_eq!(last_words(" a\n\nb \nc\nd\n"), "b; c; d");
-        assert_eq!(last_words("\n"), "it gave no reason");
-    }
 }

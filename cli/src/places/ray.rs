@@ -2,8 +2,8 @@
 //!
 //! Ray shows the arguments of an actor, also the join line, to all users of its cluster, who may run any code there anyway.
 
+use super::call::{UpError, call};
 use super::flags::UpCommand;
-use super::{UpError, call};
 use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};
 use gristmill_worker::http::JoinLine;
 use std::time::Duration;

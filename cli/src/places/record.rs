@@ -3,7 +3,7 @@
 //! Invariant: everything that may run somewhere is in the record; entries of the record need not run. It
 //! contains no secret.
 
-use super::refused;
+use super::call::refused;
 use crate::state::StateDirectory;
 use anyhow::Context as _;
 use gristmill_worker::http::make_private_directory;

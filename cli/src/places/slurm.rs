@@ -4,8 +4,8 @@
 //! The join line is in the state directory, with mode 0600, on a file system that the nodes see; no script
 //! contains it.
 
+use super::call::{call, quoted, refused};
 use super::flags::UpCommand;
-use super::{call, quoted, refused};
 use crate::usage::usage;
 use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};
 use gristmill_worker::http::{JoinLine, make_private_directory};

@@ -3,9 +3,9 @@
 //! Each call of `ssh` has a time limit and asks the user for nothing. The script goes over standard input and the join line with
 //! it, so the secret is in no command line. The program is sent the same way, into the directory that goes with the workers.
 
+use super::call::{UpError, call, quoted};
 use super::flags::UpCommand;
 use super::record::{PlaceRecord, WorkerPlace};
-use super::{UpError, call, quoted};
 use anyhow::Context as _;
 use gristmill_runtime::chain;
 use gristmill_runtime::cluster::{Tool, ToolCall, ToolInput};

@@ -1,6 +1,8 @@
 //! `gristmill cluster master`: a master that a person starts, and the one that is a child of `run`.
 
-use super::{Stoppable, addresses, log_to, tell};
+use super::addresses;
+use super::log::{log_to, tell};
+use super::stoppable::Stoppable;
 use crate::child;
 use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, PlaintextFlag, pools, state_dir};
 use crate::private_memory::keep_memory_private;

@@ -1,6 +1,7 @@
 //! `gristmill cluster worker`: starts worker processes, and is such a process.
 
-use super::{Stoppable, log_to};
+use super::log::log_to;
+use super::stoppable::Stoppable;
 use crate::child;
 use crate::flags::{ListenFlags, MasterFlags, WorkerFlags, memory};
 use crate::private_memory::keep_memory_private;

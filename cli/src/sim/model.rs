@@ -4,8 +4,8 @@
 //! reduces, the slotted one whole units and no shuffle, the cluster tasks, its own or those that its work is cut into.
 
 use super::ended::{AloneTimes, EndedJob};
+use super::flags::{SimCommand, SimModel};
 use super::source::SimulatedJobs;
-use super::{SimCommand, SimModel};
 use crate::files::InputFileError;
 use crate::usage::usage;
 use anyhow::anyhow;

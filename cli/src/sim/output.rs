@@ -1,8 +1,9 @@
 //! Results as a table, as JSON, and as a line for each job.
 
 use super::ended::EndedJob;
+use super::flags::SimCommand;
 use super::model::SimulatedSystem;
-use super::{PolicyRuns, SimCommand};
+use super::runs::PolicyRuns;
 use crate::text_table::aligned;
 use gristmill_lab::report::number;
 use gristmill_scheduler::metrics::{EXACT_MAX, Interval, JOB_COLUMNS, Metric, SKETCH_ERROR, Sketch};

@@ -4,7 +4,7 @@
 //! `error` if there is no job. If standard input is a pipe, the job ends when that closes.
 //! People and drivers of Hadoop read the log on standard error ([`report`](super::report)).
 
-use super::StreamError;
+use super::error::StreamError;
 use crate::terminal;
 use crate::trace::chrome;
 use gristmill_runtime::api::JobStatus;

@@ -4,6 +4,8 @@
 //! `gristmill_streaming`.
 
 mod archive;
+mod code;
+mod error;
 mod file_names;
 mod glob;
 mod hadoop;
@@ -15,6 +17,7 @@ mod options;
 mod report;
 mod shell;
 
+pub use error::StreamError;
 pub use file_names::DefaultSystem;
 pub use hadoop::{is_called_as_hadoop, main as hadoop_main};
 
@@ -44,23 +47,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Exit codes of Hadoop Streaming.
-mod code {
-    pub const OK: u8 = 0;
-    /// The job failed, or an argument is invalid.
-    pub const FAILED: u8 = 1;
-    /// An input path is missing.
-    pub const INPUT: u8 = 2;
-    /// The job's configuration is invalid.
-    pub const CONFIGURATION: u8 = 3;
-    /// The output directory exists.
-    pub const OUTPUT: u8 = 4;
-    /// Another error before the job ran.
-    pub const SUBMIT: u8 = 5;
-    /// The job was interrupted.
-    pub const INTERRUPTED: u8 = 6;
-}
 
 /// Variable with flags such as `--workers 4`, for drivers that cannot pass them.
 const FLAGS_VARIABLE: &str = "GRISTMILL_STREAMING_FLAGS";
@@ -113,38 +99,6 @@ struct StreamingFlags {
     json: bool,
     #[command(flatten)]
     cluster: ClusterFlags,
-}
-
-/// Error of a job that was not submitted or failed.
-#[derive(Debug)]
-pub struct StreamError {
-    /// Exit code.
-    pub code: u8,
-    /// One sentence.
-    pub message: String,
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "constructors are passed to map_err")]
-impl StreamError {
-    pub fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-
-    /// Error of an invalid command line.
-    pub fn usage(message: impl ToString) -> Self {
-        Self { code: code::FAILED, message: message.to_string() }
-    }
-
-    /// Error of an invalid configuration.
-    pub fn configuration(message: impl ToString) -> Self {
-        Self { code: code::CONFIGURATION, message: message.to_string() }
-    }
-}
-
-impl From<anyhow::Error> for StreamError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::new(code::SUBMIT, format!("{error:#}"))
-    }
 }
 
 /// `gristmill streaming`.

@@ -2,10 +2,11 @@
 //!
 //! Generic options may be anywhere; Hadoop wants them first.
 
+use super::code;
+use super::error::StreamError;
 use super::file_names::{DefaultSystem, FileNames};
 use super::glob;
 use super::names::Properties;
-use super::{StreamError, code};
 use gristmill_scheduler::units::REDUCES_MAX;
 use gristmill_streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamingJob, split_command,

@@ -2,12 +2,13 @@
 //!
 //! Not here: the use of the times (`summary`), and estimators.
 
+use super::CompareError;
+use super::comparison::Options;
 use super::gather::exact;
 use super::record::Alone;
 use super::run::Runner;
 use super::store::ComparisonStore;
 use super::workload::{DrawnJob, Workload};
-use super::{CompareError, Options};
 use gristmill_runtime::api::{ExactWork, JobTrace};
 use std::collections::BTreeSet;
 

@@ -1,9 +1,10 @@
 //! Preparation before the first run: generates inputs, and records the properties that make two
 //! comparisons the same.
 
+use super::comparison::{Options, Site};
 use super::store::{self, ComparisonStore, StoreError};
 use super::workload::Workload;
-use super::{CompareError, Options, Site, run};
+use super::{CompareError, run};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate::GenerateArgs;
 use gristmill_worker::protocol::Slots;

@@ -1,15 +1,13 @@
 //! The rounds of a comparison: a warm-up, jobs alone, and in every repetition a run of each contender.
 
+use super::comparison::{CompareProgress, Comparison, Options, Site};
 use super::gather::Gathering;
 use super::record::{Alone, JobRun};
 use super::run::{RunArrivals, RunOrder, RunResult, Runner};
 use super::statistics::order;
 use super::store::{self, ComparisonStore};
 use super::workload::{DrawnJob, Workload};
-use super::{
-    CompareError, CompareProgress, Comparison, Contender, Options, RunRecord, Site, alone, calibrate,
-    simulated,
-};
+use super::{CompareError, Contender, RunRecord, alone, calibrate, simulated};
 use gristmill_runtime::api::ExactWork;
 use std::path::Path;
 

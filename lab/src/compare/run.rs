@@ -3,6 +3,8 @@
 //!
 //! Not here: the order of runs ([`super`]), and the use of their results ([`super::record`]).
 
+use super::CompareError;
+use super::comparison::Site;
 use super::follow::{
     all_ended, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
 };
@@ -10,7 +12,6 @@ use super::gather::failure;
 use super::record::Contender;
 use super::store::ComparisonStore;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
-use super::{CompareError, Site};
 use gristmill_runtime::api::{EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange};
 use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};

@@ -4,10 +4,11 @@
 //! Not here: reading journals and simulating (`simulate`), and the errors of the simulations
 //! (`simulation_error`).
 
+use super::alone;
+use super::comparison::Site;
 use super::record::{Alone, RunRecord, SimulatedPhases, SimulatedRun, phases};
 use super::run::JOURNAL;
 use super::workload::{DrawnJob, JobKind, Workload};
-use super::{Site, alone};
 use crate::simulate::{
     KnownJob, RunMeasurements, Scenario, SimulateError, SizeSource, SystemCosts, simulate,
 };

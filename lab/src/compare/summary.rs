@@ -2,7 +2,7 @@
 //!
 //! Not here: the metrics of a run (`metrics`), and their presentation (`report`).
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::metrics::metrics;
 use super::record::{Contender, JobRun, RunRecord};
 use super::simulation_error::SimulationError;

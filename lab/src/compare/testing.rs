@@ -1,6 +1,6 @@
 //! Made-up runs for tests.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::record::{
     Contender, JobRun, OutputDigest, RunRecord, SCHEMA, SimulatedRun, SlotSpan, SlotUsage, WorkerRecord,
 };

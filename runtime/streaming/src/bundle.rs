@@ -3,8 +3,8 @@
 //! The bundle is a side input of the job, so it is transferred like any input, and is unpacked once on
 //! each worker.
 
-use super::ShippedFile;
 use super::directory::create_private;
+use super::job::ShippedFile;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};

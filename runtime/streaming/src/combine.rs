@@ -3,7 +3,7 @@
 //! One process gets all partitions of the collected pairs, one after another, where Hadoop starts one for
 //! each of them. Its output is split into key and value by the same rule as the mapper's.
 
-use super::StreamingJob;
+use super::job::StreamingJob;
 use super::keys::{KeyCoding, PairScratch};
 use super::place::AttemptPlace;
 use super::process::TaskCommand;

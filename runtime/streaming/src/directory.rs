@@ -1,6 +1,6 @@
 //! Working directory of an attempt: new, private, with links to shipped files, and removed after the attempt.
 
-use super::ShippedFile;
+use super::job::ShippedFile;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};

@@ -1,7 +1,7 @@
 //! Environment variables of commands: Hadoop's properties of the job and the task, and few of the
 //! worker's own.
 
-use super::StreamingJob;
+use super::job::StreamingJob;
 use super::place::AttemptPlace;
 use gristmill_runtime::cluster::inherited;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};

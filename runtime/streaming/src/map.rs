@@ -3,12 +3,12 @@
 
 use super::combine::{EmitPairs, Gathered};
 use super::fields::FieldRule;
+use super::job::{LineInput, StreamingJob};
 use super::keys::{KeyCoding, PairScratch};
 use super::pairs::PartWriter;
 use super::place::AttemptPlace;
 use super::process::TaskCommand;
 use super::sink::LineSink;
-use super::{LineInput, StreamingJob};
 use gristmill_worker::prelude::*;
 use std::io::Write as _;
 use std::sync::Arc;

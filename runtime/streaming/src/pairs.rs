@@ -3,8 +3,8 @@
 //!
 //! Not here: lines and fields ([`fields`](super::fields)).
 
-use super::StreamingJob;
 use super::fields::{FieldRule, LineCutter};
+use super::job::StreamingJob;
 use super::sink::LineSink;
 use gristmill_worker::prelude::*;
 

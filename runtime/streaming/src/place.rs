@@ -1,7 +1,7 @@
 //! Context that all commands of an attempt share: its directory, its input range and the shipped files.
 
 use super::bundle::UnpackedBundle;
-use super::{ShippedFile, StreamingJob};
+use super::job::{ShippedFile, StreamingJob};
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_worker::api::{InputRange, SignOfLife, TaskContext};
 use gristmill_worker::prelude::*;

@@ -8,9 +8,9 @@
 //! writing its pipes ([`pipes`](super::pipes)), and handling its standard error
 //! ([`reported`](super::reported)).
 
-use super::StreamingJob;
 use super::directory::TaskDirectory;
 use super::environment::{attempt_name, environment, split_name};
+use super::job::StreamingJob;
 use super::pairs::{OutputCutter, length_of};
 use super::pipes::{CommandPipes, Moved, PipesReady};
 use super::place::AttemptPlace;

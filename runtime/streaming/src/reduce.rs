@@ -1,6 +1,6 @@
 //! Reduces of Hadoop Streaming: sorted pairs go to the command, its output to a part.
 
-use super::StreamingJob;
+use super::job::StreamingJob;
 use super::keys::KeyCoding;
 use super::map::WritePairs;
 use super::pairs::PartWriter;

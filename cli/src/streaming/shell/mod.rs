@@ -7,7 +7,7 @@ mod copy;
 mod list;
 mod rights;
 
-use super::StreamError;
+use super::error::StreamError;
 use super::file_names::{DefaultSystem, FileNames};
 use super::glob;
 use super::options::read;

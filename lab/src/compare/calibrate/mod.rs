@@ -7,11 +7,12 @@
 mod fit;
 mod trials;
 
+use super::CompareError;
+use super::comparison::Site;
 use super::run::{JOURNAL, Runner};
 use super::statistics::median;
 use super::store::ComparisonStore;
 use super::workload::{DrawnJob, JobKind, Workload};
-use super::{CompareError, Site};
 use crate::simulate::{MeasuredJob, RunMeasurements, SystemCosts};
 use fit::{FitContext, JobSpan, Tiny, TinyTrial};
 use gristmill_runtime::registry::Registry;

@@ -3,7 +3,7 @@
 //! Not here: the text around them.
 
 use super::text::SIMULATIONS;
-use crate::compare::Comparison;
+use crate::compare::comparison::Comparison;
 use crate::compare::record::{JobRun, RunRecord};
 use crate::compare::series::{
     SlotRow, binned, busy_slots, lane_rows, makespan, received_bytes, receiving, slot_rows, slots_of,

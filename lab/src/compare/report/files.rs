@@ -4,11 +4,12 @@
 //! Not here: the runs themselves, which are already in the directory.
 
 use super::page::sections;
+use crate::compare::ComparisonStore;
+use crate::compare::comparison::Comparison;
 use crate::compare::record::{JobRun, RunRecord, SimulatedPhases};
 use crate::compare::statistics::Difference;
 use crate::compare::store::StoreError;
 use crate::compare::summary::Summary;
-use crate::compare::{Comparison, ComparisonStore};
 use crate::report::Circumstances;
 use crate::report::{Document, DocumentPart, csv};
 use gristmill_scheduler::metrics::{JOB_COLUMNS, JobTimes};

@@ -5,7 +5,7 @@
 use super::charts;
 use super::metric_table::metric_table;
 use super::text::{columns, correction, verdicts};
-use crate::compare::Comparison;
+use crate::compare::comparison::Comparison;
 use crate::compare::record::RunRecord;
 use crate::compare::statistics::Difference;
 use crate::compare::summary::Summary;

@@ -4,7 +4,7 @@
 
 use super::charts;
 use super::text::SIMULATIONS;
-use crate::compare::Comparison;
+use crate::compare::comparison::Comparison;
 use crate::compare::record::{RunRecord, SimulatedRun};
 use crate::compare::simulation_error::SimulationError;
 use crate::compare::summary::Summary;

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::compare::ComparisonStore;
+use crate::compare::comparison::Comparison;
+use crate::compare::record;
 use crate::compare::testing::{comparison, job, run};
-use crate::compare::{Comparison, record};
 use crate::report::{Block, Circumstances};
 use gristmill_scheduler::metrics::JOB_COLUMNS;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //!
 //! Not here: pages.
 
-use crate::compare::Comparison;
+use crate::compare::comparison::Comparison;
 use crate::compare::simulation_error::SimulationError;
 use crate::compare::statistics::{Difference, FALSE_MAX, PLANNED_SHARE};
 use crate::compare::summary::Summary;

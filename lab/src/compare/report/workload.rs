@@ -1,7 +1,7 @@
 //! Description of the runs: arrivals, kinds of jobs, and every metric.
 
 use super::metric_table::metric_table;
-use crate::compare::Comparison;
+use crate::compare::comparison::Comparison;
 use crate::compare::statistics::order;
 use crate::compare::workload::{Arrivals, JobKind, Order, Workload};
 use crate::report::{Block, Cell, Column, ReportTable, Section, number};

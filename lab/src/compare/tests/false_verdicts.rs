@@ -3,7 +3,7 @@
 //!
 //! Every page has a seed of its own, which is printed if the page shows a difference.
 
-use crate::compare::Comparison;
+use crate::compare::comparison::Comparison;
 use crate::compare::report::verdicts;
 use crate::compare::statistics::{FALSE_MAX, Shown};
 use crate::compare::testing::{comparison, job, run};

@@ -6,12 +6,16 @@ use super::rounds::same_output;
 use super::testing::{contender, job, run as made};
 use super::workload::JobKind;
 use super::*;
+use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::cluster::WorkerProcesses;
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_scheduler::units::Bytes;
+use gristmill_worker::http::JoinLine;
 use gristmill_worker::protocol::Slots;
 use gristmill_worker::settings::WorkerSettings;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 fn options(policies: &[&str]) -> Options {
     Options {

@@ -2,8 +2,9 @@
 //!
 //! Not here: the marks within the plot.
 
+use super::drawing::{Drawing, px, text};
+use super::shapes;
 use super::words::{LINE_HEIGHT, shortened, width, wrap};
-use super::{Drawing, px, shapes, text};
 use crate::report::ChartKind;
 use crate::report::axis::{AxisScale, Reach, Tick};
 use crate::report::escape::escape;

@@ -2,9 +2,9 @@
 //!
 //! Not here: axes and text.
 
+use super::drawing::{Drawing, SvgCurve, SvgPoint, px};
 use super::frame::Frame;
 use super::shapes::{bar_places, mark};
-use super::{Drawing, SvgCurve, SvgPoint, px};
 use crate::report::escape::escape;
 use crate::report::number;
 use crate::report::{Axis, ChartKind};

@@ -1,6 +1,6 @@
 //! Shapes that marks and the samples of a legend share, and the places of bars.
 
-use super::{Drawing, SvgCurve, px};
+use super::drawing::{Drawing, SvgCurve, px};
 use crate::report::ChartKind;
 use std::fmt::Write;
 

@@ -1,6 +1,8 @@
 //! Tests of the positions in drawings, on made-up and on random charts.
 
+use super::drawing::POINTS_MAX;
 use super::*;
+use crate::report::Series;
 use crate::report::tests::{bars, check_markup, lines, points, steps};
 use crate::report::{Axis, ChartKind};
 use proptest::prelude::*;

@@ -1,32 +1,10 @@
 //! Slots held by attempts, from their launch, queueing and suspension to their end.
 
-use super::super::WorkerShape;
-use super::{MAP, REDUCE, RunMeter, SUSPENSION};
+use super::live::OpenAttempt;
+use super::meter::{MAP, REDUCE, RunMeter, SUSPENSION};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{AttemptId, TaskKind, WorkerId};
-use gristmill_scheduler::units::{Bytes, Span, Time};
-use std::collections::VecDeque;
-
-/// Worker that has joined.
-pub(super) struct LiveWorker {
-    pub(super) shape: WorkerShape,
-    /// Number of attempts that hold a slot, by pool.
-    pub(super) running: [u32; 2],
-    /// Attempts that wait for a slot.
-    pub(super) queue: VecDeque<AttemptId>,
-}
-
-/// Attempt that has not ended.
-pub(super) struct OpenAttempt {
-    pub(super) worker: WorkerId,
-    /// Time since when it holds a slot; `None` while it waits or is suspended.
-    pub(super) began: Option<Time>,
-    pub(super) queued: bool,
-    /// Number of its suspensions.
-    pub(super) suspensions: u32,
-    /// Time for which it held slots before it was suspended.
-    pub(super) held: Span,
-}
+use gristmill_scheduler::units::{Bytes, Span};
 
 impl RunMeter {
     pub(super) fn launch(&mut self, attempt: AttemptId, worker: WorkerId) {

@@ -6,17 +6,20 @@
 
 mod attempts;
 mod book;
+mod live;
+mod meter;
 mod orders;
 
 use super::traffic::Traffic;
 use super::{Overheads, RunMeasurements, WorkerShape};
-use attempts::{LiveWorker, OpenAttempt};
 use book::JobBook;
 use gristmill_runtime::journal::{JournalHeader, JournalReadError, JournalReader, JournalRecord};
 use gristmill_scheduler::event::Event;
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::job::JobSpec;
 use gristmill_scheduler::units::{Bytes, Time};
+use live::LiveWorker;
+use meter::{FETCH, RunMeter};
 use orders::{Announce, JobEnded, JournalOrder, LaunchOrder, Retract};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
@@ -70,34 +73,6 @@ impl RunMeasurements {
         meter.finish()
     }
 }
-
-/// State while a journal is read.
-struct RunMeter {
-    result: RunMeasurements,
-    now: Time,
-    /// Reported properties of workers before they join.
-    told: BTreeMap<WorkerId, (f64, Option<u64>)>,
-    stations: BTreeMap<WorkerId, LiveWorker>,
-    ready: Time,
-    names: BTreeMap<JobId, String>,
-    jobs: BTreeMap<JobId, JobBook>,
-    attempts: BTreeMap<AttemptId, OpenAttempt>,
-    /// Slot-seconds of attempts whose work another attempt continued, and the worker that holds their state.
-    carried: BTreeMap<TaskId, (WorkerId, f64)>,
-    /// Worker that keeps an output.
-    made: BTreeMap<AttemptId, WorkerId>,
-    traffic: Traffic,
-    /// Samples in seconds: maps, reduces, fetches, suspensions.
-    samples: [Vec<f64>; 4],
-    /// Bytes that each worker receives per second, where nothing else is known of it.
-    network: Option<Bytes>,
-}
-
-/// Indices in [`RunMeter::samples`].
-const MAP: usize = 0;
-const REDUCE: usize = 1;
-const FETCH: usize = 2;
-const SUSPENSION: usize = 3;
 
 impl RunMeter {
     fn new(header: &JournalHeader) -> Self {

@@ -6,6 +6,7 @@
 //! 64-bit outputs. The bytes are guaranteed: a change of them requires a new [`ALGORITHM`].
 
 mod chunks;
+mod error;
 mod records;
 mod tables;
 mod text;
@@ -16,6 +17,8 @@ mod tests;
 
 use crate::size::parse_bytes;
 use clap::ValueEnum;
+pub(crate) use error::EXPONENT_MAX;
+pub use error::GenerateError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,8 +27,6 @@ pub const ALGORITHM: &str = "gristmill-gen-1";
 
 /// Largest vocabulary in words: the tables for drawing them take 16 bytes and the word's text for each.
 pub(crate) const WORDS_MAX: u32 = 1 << 24;
-/// Largest exponent of the Zipf law. Beyond it, all but the first words have weight one of 2^32.
-pub(crate) const EXPONENT_MAX: f64 = 10.0;
 
 /// Kind of data written by `gristmill gen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, serde::Serialize)]
@@ -82,39 +83,6 @@ pub struct GeneratedFile {
     pub bytes: u64,
     /// Number of its lines, headers included.
     pub lines: u64,
-}
-
-/// Reason for which no data was generated. An incomplete file is removed.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
-#[non_exhaustive]
-pub enum GenerateError {
-    /// The exponent is not a number, negative, or over 10.
-    #[error("--exponent cannot be {exponent}: it must lie between 0 and {EXPONENT_MAX}")]
-    Exponent {
-        /// The exponent as given.
-        exponent: f64,
-    },
-    /// The size is too small for a single record.
-    #[error("--size cannot be {size}: at least {size_min} bytes are needed")]
-    Size {
-        /// The size as given, in bytes.
-        size: u64,
-        /// The smallest valid size, in bytes.
-        size_min: u64,
-    },
-    /// A file of that name exists.
-    #[error("{path} exists; --overwrite replaces it", path = path.display())]
-    Exists { path: PathBuf },
-    /// A file or directory cannot be created or written.
-    #[error("could not write {path}", path = path.display())]
-    Write {
-        /// The file or directory.
-        path: PathBuf,
-        /// Error of the operating system.
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// Writes the files requested by `arguments`. Memory: a few chunks of 1 MiB per thread, and the tables of the Zipf law.

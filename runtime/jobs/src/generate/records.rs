@@ -1,8 +1,8 @@
 //! Records of 100 bytes: 10 random printable bytes as key, a space, the record's number in 20 digits, a space, 67
 //! letters that depend on the number, a line break. They are both fixed-length records and lines.
 
-use super::GenerateError;
 use super::chunks::{ChunkStream, Draws};
+use super::error::GenerateError;
 
 /// Bytes of a record, with its line break.
 pub(super) const RECORD_BYTES: u64 = 100;

@@ -4,8 +4,8 @@
 //!
 //! Quoted fields are not generated; tests of quoting write their own files.
 
-use super::GenerateError;
 use super::chunks::{ChunkStream, Draws};
+use super::error::GenerateError;
 use super::zipf::Zipf;
 use std::io::Write;
 

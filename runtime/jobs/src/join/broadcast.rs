@@ -1,6 +1,6 @@
 //! The broadcast join: each worker holds one table, map tasks read the other one, and there is no shuffle.
 
-use super::Join;
+use super::arguments::Join;
 use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
 use super::held::{HeldTable, LikelyRow, key_hash};

@@ -2,10 +2,11 @@
 //!
 //! The held table is the plan's first input, so its rows come first among the values of a key.
 
+use super::JoinType;
+use super::arguments::Join;
 use super::columns::{PreparedJoin, Side};
 use super::emission::Emission;
 use super::rows::{self, RowReader};
-use super::{Join, JoinType};
 use gristmill_worker::prelude::*;
 
 /// First byte of a value: a row of the held table or one of the streamed table.
