@@ -53,7 +53,7 @@ const VERSIONS: [(&str, &[&str]); 9] = [
 
 impl MachineFacts {
     /// Returns the facts of this machine. Unknown values stay empty.
-    pub fn look(places: &Places, day: String) -> Self {
+    pub fn read(places: &Places, day: String) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let processor = read("/proc/cpuinfo");
         let versions = VERSIONS.iter().filter_map(|(name, command)| {

@@ -214,7 +214,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<BenchRow>> {
 
 fn write_machine(bench: &Bench, day: String) -> anyhow::Result<()> {
     let path = bench.archive.directory().join("machine.json");
-    let text = serde_json::to_string_pretty(&MachineFacts::look(&bench.places, day))?;
+    let text = serde_json::to_string_pretty(&MachineFacts::read(&bench.places, day))?;
     fs::write(&path, text + "\n").with_context(|| format!("could not write {}", path.display()))
 }
 

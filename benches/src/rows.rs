@@ -265,7 +265,7 @@ impl BenchRow {
     }
 
     /// Returns our command. It waits for the disk if `sync`.
-    pub fn ours(&self, sync: bool) -> Vec<String> {
+    pub fn our_command(&self, sync: bool) -> Vec<String> {
         let mut command = words("$GRISTMILL run");
         command.extend(self.our_job());
         command.extend(words(CLUSTER));
@@ -283,17 +283,17 @@ impl BenchRow {
         let (job, input) = (self.peers_name, self.inputs[self.inputs.len() - 1]);
         if job.is_empty() {
             return vec![
-                plain("ours", self.ours(false)),
-                plain("ours, synced", self.ours(true)),
+                plain("ours", self.our_command(false)),
+                plain("ours, synced", self.our_command(true)),
                 self.reference(),
             ];
         }
         let script =
             |name, file: &str| plain(name, words(&format!("$PYTHON $PEERS/{file} {job} $DATA/{input} $OUT")));
         let mut all = vec![
-            plain("ours", self.ours(false)),
+            plain("ours", self.our_command(false)),
             plain("limit", words(&format!("$LIMIT {job} $DATA/{input} $OUT"))),
-            plain("ours, synced", self.ours(true)),
+            plain("ours, synced", self.our_command(true)),
             shell("limit, synced", format!(r#""$LIMIT" {job} "$DATA/{input}" "$OUT" && sync "$OUT"/*"#)),
         ];
         let (duckdb, polars) = (script("DuckDB", "duckdb_jobs.py"), script("Polars", "polars_jobs.py"));
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn our_command_names_job_inputs_cluster_and_output() {
-        let command = |name: &str, sync| row(name).unwrap().ours(sync).join(" ");
+        let command = |name: &str, sync| row(name).unwrap().our_command(sync).join(" ");
         assert_eq!(
             command("wordcount-zipf", false),
             "$GRISTMILL run wordcount $DATA/zipf-1g.txt --workers 1 --slots 2 --no-sync --output $OUT"

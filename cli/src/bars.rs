@@ -41,7 +41,7 @@ impl JobProgress {
     /// Prints, once, that a job waits because the master has no workers.
     pub fn say_if_no_workers(&mut self, status: &JobStatus, said: &mut bool) {
         if status.workers == 0 && !status.state.ended() && !std::mem::replace(said, true) {
-            self.say(&format!(
+            self.print_line(&format!(
                 "{} waits: the master has no workers; start one with `gristmill cluster worker`, on another machine with --join FILE",
                 status.job
             ));
@@ -49,7 +49,7 @@ impl JobProgress {
     }
 
     /// Prints a line, above the bars if there are any.
-    pub fn say(&mut self, words: &str) {
+    pub fn print_line(&mut self, words: &str) {
         match self {
             JobProgress::Quiet => {}
             JobProgress::Bars(bars) => {
@@ -102,7 +102,7 @@ impl Bars {
         };
         set(&self.map, read, all, || {
             let rate = if status.input_bytes == 0 { String::new() } else { rate(read, elapsed) };
-            let left = left(read, all, elapsed);
+            let left = remaining(read, all, elapsed);
             format!(
                 "{}/{} tasks, {} running{rate}{left}",
                 status.maps.done, status.maps.total, status.maps.running
@@ -138,7 +138,7 @@ fn rate(bytes: u64, elapsed_ns: u64) -> String {
     format!(", {}/s", Bytes(each_second as u64))
 }
 
-fn left(done: u64, total: u64, elapsed_ns: u64) -> String {
+fn remaining(done: u64, total: u64, elapsed_ns: u64) -> String {
     if done == 0 || total <= done || Duration::from_nanos(elapsed_ns) < LEFT_AFTER {
         return String::new();
     }

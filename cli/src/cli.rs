@@ -158,7 +158,7 @@ pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     survive_file_limit();
     gristmill_worker::descriptors::raise();
     // Children come first, under any name of the program: they need no command line.
-    if let Some(role) = ChildRole::of(&arguments) {
+    if let Some(role) = ChildRole::from_arguments(&arguments) {
         // The master has decided whether it accepts streaming jobs.
         return exit_code(processes::child(role, streaming::registered(registry)));
     }

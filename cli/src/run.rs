@@ -371,7 +371,7 @@ fn run_job(
         }
         if let Some(outlook) = status.deadline_outlook.as_ref().filter(|_| outlook_due) {
             outlook_due = false;
-            progress.say(&outlook.words);
+            progress.print_line(&outlook.words);
         }
         progress.say_if_no_workers(status, &mut workers_missed);
         progress.show(status);

@@ -81,7 +81,7 @@ impl StateDirectory {
     ///
     /// # Errors
     /// A directory that cannot be used, or that another master holds.
-    pub fn take(path: PathBuf) -> Result<Self, StateError> {
+    pub fn lock(path: PathBuf) -> Result<Self, StateError> {
         let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
         made.map_err(failed("create the state directory", &path))?;
         let file = path.join(LOCK_FILE);
@@ -165,10 +165,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let left = [".gristmill-draft-Ab3", "jobs"].map(|name| directory.path().join(name));
         left.iter().for_each(|path| fs::write(path, "half").unwrap());
-        let held = StateDirectory::take(directory.path().to_owned()).unwrap();
+        let held = StateDirectory::lock(directory.path().to_owned()).unwrap();
         assert_eq!(left.map(|path| path.exists()), [false, true]);
         fs::write(directory.path().join(".gristmill-draft-Xy9"), "of the holder").unwrap();
-        assert!(StateDirectory::take(directory.path().to_owned()).is_err());
+        assert!(StateDirectory::lock(directory.path().to_owned()).is_err());
         assert!(
             directory.path().join(".gristmill-draft-Xy9").exists(),
             "a process that does not get the directory removes nothing"

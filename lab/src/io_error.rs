@@ -18,7 +18,7 @@ pub struct IoError {
 
 impl IoError {
     /// Returns a function that converts an error of the system to the error of this operation.
-    pub fn of<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+    pub fn during<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self { action, path: path.to_path_buf(), source }
     }
 }

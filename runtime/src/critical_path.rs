@@ -376,7 +376,7 @@ mod tests {
     }
 
     /// The steps: start, end and description, milliseconds after the arrival.
-    fn told(trace: &JobTrace) -> Vec<String> {
+    fn path_steps(trace: &JobTrace) -> Vec<String> {
         let told = critical_path(trace);
         assert!(told.windows(2).all(|pair| pair[0].until_ns == pair[1].from_ns), "gaps: {told:?}");
         told.iter()
@@ -390,7 +390,7 @@ mod tests {
         let fetches =
             fetches.iter().map(|&(map, from, to, bytes, ended)| fetch((map, 0), from, to, bytes, ended));
         let fetches: Vec<Value> = fetches.collect();
-        told(&trace(("succeeded", None), ended, reduces, &attempts, &fetches))
+        path_steps(&trace(("succeeded", None), ended, reduces, &attempts, &fetches))
     }
 
     #[test]
@@ -451,7 +451,7 @@ mod tests {
             "70..80 map-1, try 3 on worker-2: failed (user)",
             "80..85 what it has written is removed",
         ];
-        assert_eq!(told(&trace(("failed", Some("user_code")), 185, 1, &attempts, &[])), expected);
+        assert_eq!(path_steps(&trace(("failed", Some("user_code")), 185, 1, &attempts, &[])), expected);
     }
 
     #[test]
@@ -472,7 +472,7 @@ mod tests {
             "240..250 what map-0, try 2 made is taken over on worker-2",
             "250..300 reduce-0, try 2 on worker-2: failed (output)",
         ];
-        assert_eq!(told(&trace(("failed", Some("output")), 400, 1, &attempts, &fetches)), expected);
+        assert_eq!(path_steps(&trace(("failed", Some("output")), 400, 1, &attempts, &fetches)), expected);
         // If no attempt ran on the lost worker, only the loss of its output is reported.
         let alone = [attempts[0].clone(), attempts[2].clone()];
         let expected = [
@@ -480,7 +480,7 @@ mod tests {
             "100..160 what map-0 made is lost",
             "160..240 map-0, try 2 on worker-2",
         ];
-        assert_eq!(told(&trace(("succeeded", None), 340, 0, &alone, &[])), expected);
+        assert_eq!(path_steps(&trace(("succeeded", None), 340, 0, &alone, &[])), expected);
     }
 
     #[test]
@@ -493,7 +493,7 @@ mod tests {
             "0..10 map-0 on worker-1: failed (worker)",
             "10..100 map-0, try 2 on worker-2: ran when the job was stopped",
         ];
-        assert_eq!(told(&trace(("failed", Some("client_lost")), 200, 1, &attempts, &[])), expected);
+        assert_eq!(path_steps(&trace(("failed", Some("client_lost")), 200, 1, &attempts, &[])), expected);
     }
 
     #[test]
@@ -510,27 +510,27 @@ mod tests {
             "30..40 map-1 waits for a slot on worker-1",
             "40..100 map-1 on worker-1: ran when the job was stopped, as did 1 other",
         ];
-        assert_eq!(told(&trace(("cancelled", None), 200, 1, &attempts, &[])), expected);
+        assert_eq!(path_steps(&trace(("cancelled", None), 200, 1, &attempts, &[])), expected);
         // The master of a detached job reports its end when its output is removed.
         let stopped = tried(("Map", 0, 0), 1, [100, 100, 180], &failed("cancelled"));
         let expected = [
             "0..80 map-0 on worker-1: ran when the job was stopped",
             "80..100 what it has written is removed",
         ];
-        assert_eq!(told(&trace(("cancelled", None), 200, 1, &[stopped], &[])), expected);
+        assert_eq!(path_steps(&trace(("cancelled", None), 200, 1, &[stopped], &[])), expected);
     }
 
     #[test]
     fn path_of_a_job_that_was_cancelled_while_nothing_of_it_ran_ends_with_that() {
         let cancelled = ("cancelled", None);
         let expected = ["0..100 no task of it is launched yet"];
-        assert_eq!(told(&trace(cancelled, 200, 1, &[], &[])), expected);
+        assert_eq!(path_steps(&trace(cancelled, 200, 1, &[], &[])), expected);
         let map = tried(("Map", 0, 0), 1, [100, 100, 150], &json!("succeeded"));
         let returned = tried(("Map", 1, 0), 1, [140, 140, 190], &failed("returned"));
         let expected =
             ["0..50 map-0 on worker-1", "50..80 segments are brought together", "80..100 nothing of it runs"];
         let fetches = [fetch((0, 0), 1, 2, 5, 180)];
-        assert_eq!(told(&trace(cancelled, 200, 1, &[map, returned], &fetches)), expected);
+        assert_eq!(path_steps(&trace(cancelled, 200, 1, &[map, returned], &fetches)), expected);
     }
 
     #[test]
@@ -546,7 +546,7 @@ mod tests {
             "107..112 reduce-0 on worker-1",
             "112..115 the output is published",
         ];
-        assert_eq!(told(&trace(("succeeded", None), 215, 1, &attempts, &[])), expected);
+        assert_eq!(path_steps(&trace(("succeeded", None), 215, 1, &attempts, &[])), expected);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl MemoryKills {
     /// SIGKILL.
     pub(crate) fn take_one(&self) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.look();
+        counted.refresh();
         counted.recent.take_one()
     }
 }
@@ -64,7 +64,7 @@ async fn look_again_and_again(counted: Weak<Mutex<CountedKills>>) {
     loop {
         turn.tick().await;
         let Some(counted) = counted.upgrade() else { return };
-        counted.lock().unwrap_or_else(PoisonError::into_inner).look();
+        counted.lock().unwrap_or_else(PoisonError::into_inner).refresh();
     }
 }
 
@@ -75,7 +75,7 @@ struct CountedKills {
 }
 
 impl CountedKills {
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         self.recent.count_is(read(&self.counter).unwrap_or(0), Instant::now());
     }
 }

@@ -98,7 +98,7 @@ pub(crate) struct ProcessStat {
 
 impl ProcessStat {
     /// Reads it; `None` if there is no such process.
-    pub(crate) fn of(pid: impl fmt::Display) -> Option<Self> {
+    pub(crate) fn read(pid: impl fmt::Display) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         // The second field is the name, in brackets, and may contain any character. The state follows.
@@ -113,7 +113,7 @@ impl ProcessStat {
 
 /// Start time of a process; `None` if it does not exist, or is a zombie.
 fn began_ticks(pid: u32) -> Option<u64> {
-    ProcessStat::of(pid).filter(|process| !process.is_zombie).map(|process| process.start)
+    ProcessStat::read(pid).filter(|process| !process.is_zombie).map(|process| process.start)
 }
 
 #[cfg(test)]

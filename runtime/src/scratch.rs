@@ -134,7 +134,7 @@ fn sign(directory: &Path) -> io::Result<Option<File>> {
 ///
 /// # Errors
 /// A directory that is being swept because its owner is dead.
-pub fn hold(directory: &Path) -> io::Result<DirectoryLock> {
+pub fn lock_directory(directory: &Path) -> io::Result<DirectoryLock> {
     match open_owner(&directory.join(OWNER)) {
         Ok(file) => match file.try_lock_shared() {
             Err(error @ TryLockError::WouldBlock) => Err(error.into()),
@@ -311,7 +311,7 @@ mod tests {
         let [lost, held, young] =
             ["lost", "held", "young"].map(|name| left_by(place.path(), &format!("gristmill-{name}"), |_| {}));
         age(&lost);
-        let hold = hold(&held).unwrap();
+        let hold = lock_directory(&held).unwrap();
         age(&held);
         fs::write(young.join(OWNER), "").unwrap();
         sweep(place.path());
@@ -339,7 +339,7 @@ mod tests {
         let held = make(&own).unwrap();
         // Its owner is dead, but a child of it lives.
         let orphaned = left_by(place.path(), "gristmill-orphaned", |owner| owner.began_ticks += 1);
-        let child = hold(&orphaned).unwrap();
+        let child = lock_directory(&orphaned).unwrap();
         sweep(place.path());
         assert!(own.exists() && orphaned.join("worker-1-7/run-0.spill").exists());
         drop(child);

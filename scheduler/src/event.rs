@@ -132,7 +132,7 @@ impl Slots {
 
     /// Returns the attempts of this kind that can run at once, if none of the other kind runs.
     #[must_use]
-    pub const fn of(self, kind: TaskKind) -> u32 {
+    pub const fn count(self, kind: TaskKind) -> u32 {
         match (self, kind) {
             (Slots::Unified(slots), _) => slots,
             (Slots::Pools { map, .. }, TaskKind::Map) => map,

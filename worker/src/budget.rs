@@ -30,7 +30,7 @@ impl Shares {
     /// Divides the memory: first the process itself, at most half; then one half for kept data, the other for the
     /// slots.
     #[must_use]
-    pub fn of(memory_bytes: usize, slots: u32) -> Self {
+    pub fn divide(memory_bytes: usize, slots: u32) -> Self {
         let slots = slots.max(1) as usize;
         let process_bytes = PROCESS_SLOT_BYTES.saturating_mul(slots).saturating_add(PROCESS_BYTES);
         let data_bytes = memory_bytes - process_bytes.min(memory_bytes / 2);
@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn shares_leave_the_process_what_it_needs_and_halve_the_rest() {
         let mib = |count: usize| count << 20;
-        assert_eq!(Shares::of(mib(128), 2), Shares { kept_bytes: mib(54), slot_bytes: mib(27) });
-        assert_eq!(Shares::of(mib(8), 1), Shares { kept_bytes: mib(2), slot_bytes: mib(2) });
+        assert_eq!(Shares::divide(mib(128), 2), Shares { kept_bytes: mib(54), slot_bytes: mib(27) });
+        assert_eq!(Shares::divide(mib(8), 1), Shares { kept_bytes: mib(2), slot_bytes: mib(2) });
         for memory in [0, 1, 1000, mib(7), mib(100), usize::MAX] {
             for slots in [0, 1, 3, 1000] {
-                let Shares { kept_bytes, slot_bytes } = Shares::of(memory, slots);
+                let Shares { kept_bytes, slot_bytes } = Shares::divide(memory, slots);
                 let sum = slots.max(1) as usize * slot_bytes + kept_bytes;
                 assert!(
                     sum <= memory && memory / 2 <= sum + slots as usize + 2,

@@ -106,7 +106,7 @@ pub(crate) struct KeptOpen(());
 
 impl KeptOpen {
     /// Returns another permit, if one is available.
-    pub fn take() -> Option<Self> {
+    pub fn acquire() -> Option<Self> {
         KEPT_OPEN.try_take().then(|| Self(()))
     }
 }

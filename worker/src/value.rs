@@ -56,7 +56,7 @@ pub trait Value: Sized + Send + 'static {
     fn decode(bytes: &[u8]) -> Result<Self::View<'_>, CodecError>;
 
     /// Converts a view to an owned value.
-    fn own(view: Self::View<'_>) -> Self;
+    fn from_view(view: Self::View<'_>) -> Self;
 
     /// Returns the value in `slot`, if it is still there. May leave it there or take it.
     fn view_of(slot: &mut Option<Self>) -> Option<Self::View<'_>>;
@@ -94,7 +94,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
         codec::decode(bytes, limit)
     }
 
-    fn own(view: T) -> T {
+    fn from_view(view: T) -> T {
         view
     }
 
@@ -137,7 +137,7 @@ impl Value for ByteString {
         Ok(bytes)
     }
 
-    fn own(view: &[u8]) -> ByteString {
+    fn from_view(view: &[u8]) -> ByteString {
         ByteString(view.to_vec())
     }
 

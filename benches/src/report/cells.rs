@@ -35,7 +35,11 @@ pub(super) fn names(entries: &[ArchiveEntry], of: impl Fn(&ArchiveEntry) -> &str
 }
 
 /// Returns all entries of a contestant in a row.
-pub(super) fn of<'a>(entries: &'a [ArchiveEntry], row: &str, contestant: &str) -> Vec<&'a ArchiveEntry> {
+pub(super) fn entries_of<'a>(
+    entries: &'a [ArchiveEntry],
+    row: &str,
+    contestant: &str,
+) -> Vec<&'a ArchiveEntry> {
     entries.iter().filter(|entry| entry.label.row == row && entry.label.contestant == contestant).collect()
 }
 

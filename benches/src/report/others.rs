@@ -1,7 +1,8 @@
 //! Tables of small jobs and scaling.
 
 use super::cells::{
-    absent, counted, mebibytes, middle, names, of, optional, samples, seconds, short, spread, table, verdict,
+    absent, counted, entries_of, mebibytes, middle, names, optional, samples, seconds, short, spread, table,
+    verdict,
 };
 use crate::archive::{ArchiveEntry, Finding};
 use crate::latency::{ALL, Goal, Small};
@@ -18,7 +19,7 @@ pub fn latency(entries: &[ArchiveEntry]) -> String {
         let own: Vec<ArchiveEntry> =
             entries.iter().filter(|entry| entry.label.row == small.name).cloned().collect();
         for who in names(&own, |entry| &entry.label.contestant) {
-            let entries = of(&own, small.name, &who);
+            let entries = entries_of(&own, small.name, &who);
             if let Some(first) = entries.first() {
                 let _ = writeln!(commands, "- {}, {who}: `{}`", small.name, first.label.command);
             }
@@ -81,7 +82,7 @@ fn growth(entries: &[ArchiveEntry], row: &str) -> String {
     let mut lines = Vec::new();
     let mut commands = String::new();
     for setting in names(&own, |entry| &entry.label.contestant) {
-        let entries = of(&own, row, &setting);
+        let entries = entries_of(&own, row, &setting);
         let Some(first) = entries.first() else { continue };
         let _ = writeln!(commands, "- {setting}: `{}`", first.label.command);
         let runs = counted(&entries);

@@ -1,7 +1,7 @@
 //! Table of whole jobs compared with other systems.
 
 use super::cells::{
-    absent, counted, mebibytes, middle, names, of, optional, seconds, short, spread, table, verdict,
+    absent, counted, entries_of, mebibytes, middle, names, optional, seconds, short, spread, table, verdict,
 };
 use crate::archive::ArchiveEntry;
 use crate::measure::MeasuredRun;
@@ -41,7 +41,7 @@ pub fn section(entries: &[ArchiveEntry]) -> String {
 
 /// Returns the runs of one contestant that count.
 fn runs<'a>(entries: &'a [ArchiveEntry], row: &BenchRow, contestant: &str) -> Vec<&'a MeasuredRun> {
-    counted(&of(entries, row.name, contestant))
+    counted(&entries_of(entries, row.name, contestant))
 }
 
 /// Returns the ratio of our median to that of another contestant.
@@ -159,7 +159,7 @@ fn one(entries: &[ArchiveEntry], row: &BenchRow) -> String {
     let mut text =
         format!("\n### {}: {}\n\n{}\n", row.name, row.title, table(&header, &lines.collect::<Vec<_>>()));
     for (name, _) in &contestants {
-        let entries = of(&own, row.name, name);
+        let entries = entries_of(&own, row.name, name);
         let Some(first) = entries.first() else { continue };
         let _ = write!(text, "- {name}: `{}`", first.label.command);
         match absent(&entries) {

@@ -79,7 +79,7 @@ pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> 
     if let Some(seed) = flags.seed {
         file.workload.seed = seed;
     }
-    there(&file, &flags.workload)?;
+    require_inputs(&file, &flags.workload)?;
     let options = options(&flags, settings, typed, &file)?;
     if let Site::Embedded(config) = &options.site {
         registry.make_estimator(&config.deciders.estimator).map_err(usage)?;
@@ -158,7 +158,7 @@ fn print_results(as_json: bool, comparison: &Comparison, page: &Path) -> anyhow:
 }
 
 /// Refuses a workload with missing inputs.
-fn there(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
+fn require_inputs(file: &WorkloadFile, workload: &Path) -> Result<(), InputFileError> {
     // A path on a worker has a colon.
     let local = file.inputs.iter().filter(|(path, _)| !path.contains(':'));
     match local.into_iter().find(|(path, _)| !Path::new(path).exists()) {

@@ -78,7 +78,7 @@ pub(super) enum Unheard {
 }
 
 impl Unheard {
-    fn of(error: &HttpError) -> Self {
+    fn from_error(error: &HttpError) -> Self {
         match error {
             HttpError::Timeout { phase: Phase::Handshake | Phase::Head | Phase::Body, limit, .. } => {
                 Self::Hangs(*limit)
@@ -173,7 +173,7 @@ fn cluster(settings: &Settings, flags: &DoctorCommand) -> anyhow::Result<Cluster
                 let offset_ms = check.wall_ms.cast_signed() - heard_wall_ms.cast_signed();
                 (check, offset_ms)
             })
-            .map_err(|error| Unheard::of(&error)),
+            .map_err(|error| Unheard::from_error(&error)),
     });
     let given_up = master.given_up.into_iter().map(|one| {
         let since = Span(master.now_ns.saturating_sub(one.given_up_ns));

@@ -240,7 +240,7 @@ mod tests {
     }
 
     /// Returns the cluster of these facts.
-    fn there(facts: &mut DoctorFacts) -> &mut ClusterFacts {
+    fn cluster_facts(facts: &mut DoctorFacts) -> &mut ClusterFacts {
         match &mut facts.master {
             MasterFacts::There(cluster) => cluster,
             _ => unreachable!("healthy facts have one"),
@@ -248,8 +248,8 @@ mod tests {
     }
 
     /// Report of the second worker.
-    fn said(facts: &mut DoctorFacts) -> &mut (WorkerCheck, i64) {
-        there(facts).workers[1].check.as_mut().unwrap()
+    fn second_check(facts: &mut DoctorFacts) -> &mut (WorkerCheck, i64) {
+        cluster_facts(facts).workers[1].check.as_mut().unwrap()
     }
 
     #[test]
@@ -277,30 +277,33 @@ mod tests {
                 |it| it.master = MasterFacts::Unusable { why: "the master is silent".into(), remedy: "wait" },
                 "the master is silent",
             ),
-            (|it| there(it).own_build = "c".into(), "this program is build c, and the master's is b"),
-            (|it| there(it).trouble = Some("disk full".into()), "accepts no jobs: disk full"),
-            (|it| there(it).workers.clear(), "has no workers"),
+            (|it| cluster_facts(it).own_build = "c".into(), "this program is build c, and the master's is b"),
+            (|it| cluster_facts(it).trouble = Some("disk full".into()), "accepts no jobs: disk full"),
+            (|it| cluster_facts(it).workers.clear(), "has no workers"),
             (
-                |it| there(it).workers[1].check = Err(Unheard::Unreached("refused".into())),
+                |it| cluster_facts(it).workers[1].check = Err(Unheard::Unreached("refused".into())),
                 "worker-2 on host is not reached from here: refused",
             ),
             (
-                |it| there(it).workers[1].check = Err(Unheard::Hangs(Duration::from_secs(3))),
+                |it| cluster_facts(it).workers[1].check = Err(Unheard::Hangs(Duration::from_secs(3))),
                 "worker-2 on host hangs: its process 4002 accepts connections, and sent nothing for 3 s",
             ),
             (
                 |it| {
                     let one =
                         GivenUpWorker { worker: WorkerId(3), host: "host".into(), pid: 4003, given_up_ns: 0 };
-                    there(it).given_up.push((one, Span::whole_seconds(40)));
+                    cluster_facts(it).given_up.push((one, Span::whole_seconds(40)));
                 },
                 "worker-3 on host was lost 40 s ago, as it sent nothing; the end of its process 4003 ",
             ),
-            (|it| said(it).1 = -90_000, "the clock of worker-2 on host is -90.0 s"),
-            (|it| said(it).0.disk_free_bytes = 7, "7 B are free in a spill directory of worker-2 on host"),
-            (|it| said(it).0.build = "old".into(), "worker-2 on host is build old"),
+            (|it| second_check(it).1 = -90_000, "the clock of worker-2 on host is -90.0 s"),
             (
-                |it| said(it).0.unreached[0] = Some("no route".into()),
+                |it| second_check(it).0.disk_free_bytes = 7,
+                "7 B are free in a spill directory of worker-2 on host",
+            ),
+            (|it| second_check(it).0.build = "old".into(), "worker-2 on host is build old"),
+            (
+                |it| second_check(it).0.unreached[0] = Some("no route".into()),
                 "worker-2 on host does not reach worker-1 at 192.0.2.1:7001: no route",
             ),
         ];
@@ -317,8 +320,8 @@ mod tests {
     #[test]
     fn worker_that_hangs_is_named_once_whatever_the_others_report_of_the_route_to_it() {
         let mut facts = healthy();
-        there(&mut facts).workers[0].check = Err(Unheard::Hangs(Duration::from_secs(3)));
-        said(&mut facts).0.unreached[0] = Some("gave up".into());
+        cluster_facts(&mut facts).workers[0].check = Err(Unheard::Hangs(Duration::from_secs(3)));
+        second_check(&mut facts).0.unreached[0] = Some("gave up".into());
         let findings = judge(&facts);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].wrong.starts_with("worker-1 on host hangs: "), "{findings:?}");

@@ -67,7 +67,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
     // Runs and inputs are stored here until the page contains the results, so that the same command can
     // continue.
     let interrupted = watch_interruptions()?;
-    let runs = RunsDirectory::hold(&RunsDirectory::beside(&flags.out_directory()))?;
+    let runs = RunsDirectory::lock(&RunsDirectory::for_page(&flags.out_directory()))?;
     let kept = runs.path().display().to_string();
     let carry_out = |workload: &Workload, options: &Options, told: &mut dyn FnMut(CompareProgress<'_>)| {
         compare::run(registry, workload, options, Some(interrupted.clone()), told)
@@ -110,7 +110,7 @@ fn run<E: Copy>(
     let mut seconds = Vec::new();
     for (name, experiment) in chosen {
         let progress = PaperProgress::start(name, flags.quiet);
-        let tell = |words: &str| progress.tell(words);
+        let tell = |words: &str| progress.print(words);
         let context = Context { scale: run.scale, first_seed: first_seed(run.seed), progress: &tell };
         let result = carry_out(&experiment, &context);
         let taken = progress.end();
@@ -187,7 +187,7 @@ fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<V
 fn table(run: &Run, seconds: &[(String, f64)]) -> String {
     let header = ["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"];
     let rows = run.papers.iter().zip(seconds).map(|(paper, (_, seconds))| {
-        let Tally { numbers, claims } = Tally::of(&paper.sections);
+        let Tally { numbers, claims } = Tally::count(&paper.sections);
         let agreement = [numbers.total(), numbers.holds];
         let claims = [claims.total(), claims.holds, claims.partly, claims.fails, claims.open];
         let counts = agreement.iter().chain(&claims).map(ToString::to_string);
@@ -205,7 +205,7 @@ fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
         .iter()
         .zip(seconds)
         .map(|(paper, (_, seconds))| {
-            let Tally { numbers, claims } = Tally::of(&paper.sections);
+            let Tally { numbers, claims } = Tally::count(&paper.sections);
             serde_json::json!({ "paper": paper.name, "numbers": numbers, "claims": claims, "seconds": seconds })
         })
         .collect();
@@ -239,7 +239,7 @@ impl PaperProgress {
         Self { name, quiet, start, last: Mutex::new(start) }
     }
 
-    fn tell(&self, words: &str) {
+    fn print(&self, words: &str) {
         // A panic elsewhere while the lock was held does not invalidate a time.
         let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if !self.quiet && last.elapsed() >= LINE_PAUSE {

@@ -56,7 +56,7 @@ impl PlaceRecord {
     /// A cluster that is up already, a master that was started by hand, or an error of the file system.
     pub fn claim(self, state: &Path) -> anyhow::Result<Self> {
         // The lock excludes another `cluster up` until the record is written.
-        let held = StateDirectory::take(state.to_owned());
+        let held = StateDirectory::lock(state.to_owned());
         if let Some(there) = Self::read(state)? {
             return Err(refused(format!(
                 "{} is up already, by {}; end it with `gristmill cluster down`, or name another directory with --state",
@@ -133,7 +133,7 @@ mod tests {
         let record = new().claim(directory.path()).unwrap();
         whole_file::replace(&record.path, Promise::Private, |file| {
             file.write_all(&serde_json::to_vec(&record)?)?;
-            StateDirectory::take(directory.path().to_path_buf()).map(drop).map_err(io::Error::other)
+            StateDirectory::lock(directory.path().to_path_buf()).map(drop).map_err(io::Error::other)
         })
         .unwrap();
         let refused = new().claim(directory.path()).unwrap_err();

@@ -15,7 +15,7 @@ fn log_is_json() -> bool {
 }
 
 /// Prints a message on stderr, between the lines of the log; as an event of a log of JSON.
-pub(super) fn tell(words: &str) {
+pub(super) fn print_message(words: &str) {
     match log_is_json() {
         true => tracing::info!("{words}"),
         false => crate::terminal::stderr_line(words),

@@ -1,7 +1,7 @@
 //! `gristmill cluster master`: a master that a person starts, and the one that is a child of `run`.
 
 use super::addresses;
-use super::log::{log_to, tell};
+use super::log::{log_to, print_message};
 use super::stoppable::Stoppable;
 use crate::child;
 use crate::flags::{DeciderFlags, JOIN_FILE, ListenFlags, PlaintextFlag, pools, state_dir};
@@ -148,7 +148,7 @@ impl MasterCommand {
         // This comes first: it refuses a directory that is not private to this user, in which nothing may be
         // written.
         make_private_directory(&directory)?;
-        Ok(StateDirectory::take(directory)?)
+        Ok(StateDirectory::lock(directory)?)
     }
 }
 
@@ -204,9 +204,12 @@ fn announce(
         own.map_or(address, |own| SocketAddr::new(own.unwrap_or(Ipv4Addr::LOCALHOST.into()), address.port()));
     let line = tokens.keep_join(path.clone(), Endpoint::of_address(named, pin))?;
     let text = line.to_text();
-    tell(&format!("master listens on {address}; its join line is in {} (keep it secret)", path.display()));
+    print_message(&format!(
+        "master listens on {address}; its join line is in {} (keep it secret)",
+        path.display()
+    ));
     if everywhere {
-        tell(&format!(
+        print_message(&format!(
             "the join line names {named}; where this machine is reached under another name or address, add --master HOST:{}",
             named.port()
         ));
@@ -216,7 +219,7 @@ fn announce(
         stdout_line(&*text)?;
         io::stdout().flush()?;
     }
-    tell(
+    print_message(
         "start a worker with: gristmill cluster worker --join FILE    (FILE from `gristmill cluster token new work --output FILE`, or \
          - for stdin)",
     );

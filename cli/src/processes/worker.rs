@@ -147,7 +147,7 @@ pub(super) fn worker_process(registry: Registry) -> anyhow::Result<u8> {
     let directories = config.spill_dirs.clone();
     let first = directories.first().ok_or_else(|| usage("the parent named no spill directory".to_owned()))?;
     let parents = directories.iter().filter_map(|directory| directory.parent());
-    let holds = parents.map(gristmill_runtime::scratch::hold).collect::<io::Result<Vec<_>>>()?;
+    let holds = parents.map(gristmill_runtime::scratch::lock_directory).collect::<io::Result<Vec<_>>>()?;
     let (capture, stderr) = Capture::start(first)?;
     log_to(Some(stderr), "warn");
     // The parent knows by the code, and by the attempt that user code leaves behind where it exits.

@@ -19,7 +19,7 @@ impl SimulatedSystem<'_> {
             }
             SimulatedMachine::Cluster { config, .. } => {
                 let config = cluster::Config { seed, ..(**config).clone() };
-                let count = |job: &Job| self.add_steps(SimulatedTasks::of(&config, job).all() as u64);
+                let count = |job: &Job| self.add_steps(SimulatedTasks::count(&config, job).all() as u64);
                 let times = cluster::alone(&config, self.jobs(seed).inspect(count));
                 times.map_err(|error| self.judge("each job alone", seed, &error))?
             }
@@ -40,7 +40,7 @@ impl SimulatedSystem<'_> {
             maps_done: maps_done * second,
             completion: completion * second,
             deadline: deadline.map(|deadline| deadline * second),
-            alone: alone.of(record),
+            alone: alone.time(record),
         };
         EndedJob {
             seq: record.seq,

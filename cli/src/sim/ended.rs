@@ -24,7 +24,7 @@ pub enum AloneTimes {
 }
 
 impl AloneTimes {
-    pub(super) fn of(&self, record: &JobRecord) -> Option<f64> {
+    pub(super) fn time(&self, record: &JobRecord) -> Option<f64> {
         match self {
             // Map and shuffle overlap, and the shuffle can keep up with the map.
             AloneTimes::Fluid => Some(record.work[Station::Map].max(record.work[Station::Shuffle])),

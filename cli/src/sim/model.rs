@@ -211,7 +211,7 @@ impl<'a> SimulatedSystem<'a> {
                 Ok(None)
             }
             SimulatedMachine::Slotted { machines, preemptive, .. } => {
-                let config = slotted::Config::of(&*policy, *machines, *preemptive);
+                let config = slotted::Config::for_policy(&*policy, *machines, *preemptive);
                 // The bound ignores both rules of the model; any other policy would win by ignoring one alone.
                 if config.preemptive && config.precedence && !preemptive {
                     return Err(usage(format!("{policy_name} interrupts reduces; add --preemptive")));

@@ -35,7 +35,7 @@ pub fn csv_line(file: &mut dyn Write, policy: &str, seed: u64, job: &EndedJob) -
 /// The mean over the seeds; `None` where the metric means nothing in one of them.
 fn interval(runs: &PolicyRuns, metric: Metric) -> Option<Interval> {
     let values: Option<Vec<f64>> = runs.outcomes.iter().map(|outcome| outcome.value(metric)).collect();
-    Interval::of(&values?)
+    Interval::from_samples(&values?)
 }
 
 /// Default metrics of the table; those without a value are left out.

@@ -25,7 +25,7 @@ impl DefaultSystem {
     ///
     /// # Errors
     /// An unknown system.
-    pub fn of(name: &str) -> anyhow::Result<Self> {
+    pub fn parse(name: &str) -> anyhow::Result<Self> {
         let name = name.trim();
         let is_host = |host: &str| {
             host.starts_with(|first: char| first.is_ascii_alphanumeric())

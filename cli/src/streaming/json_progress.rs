@@ -36,7 +36,7 @@ impl JsonProgress {
     pub fn show(&mut self, status: &JobStatus) {
         if self.wanted && self.told_at.is_none_or(|at| PAUSE <= at.elapsed()) {
             self.told_at = Some(Instant::now());
-            say(&json!({"event": "status", "status": short(status)}));
+            print_line(&json!({"event": "status", "status": short(status)}));
         }
     }
 
@@ -45,14 +45,14 @@ impl JsonProgress {
         if self.wanted {
             // A trace that is gone is left out: the result exists.
             let trace = client.trace(status.job).ok().map(|trace| chrome(&trace));
-            say(&json!({"event": "end", "status": short(status), "output": output, "trace": trace}));
+            print_line(&json!({"event": "end", "status": short(status), "output": output, "trace": trace}));
         }
     }
 
     /// Writes an error before the job.
     pub fn error(&self, error: &StreamError) {
         if self.wanted {
-            say(&json!({"event": "error", "code": error.code, "message": error.message}));
+            print_line(&json!({"event": "error", "code": error.code, "message": error.message}));
         }
     }
 }
@@ -80,7 +80,7 @@ fn short(status: &JobStatus) -> Value {
     value
 }
 
-fn say(value: &Value) {
+fn print_line(value: &Value) {
     // A reader that is gone ends the job by a signal.
     let _ = terminal::stdout_line(value);
 }

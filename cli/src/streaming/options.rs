@@ -150,7 +150,7 @@ impl TypedOptions {
     /// # Errors
     /// An unknown system.
     pub(super) fn default_system(&self) -> Result<Option<DefaultSystem>, StreamError> {
-        let system = self.properties.get(DEFAULT_SYSTEM).map(DefaultSystem::of).transpose();
+        let system = self.properties.get(DEFAULT_SYSTEM).map(DefaultSystem::parse).transpose();
         system.map_err(StreamError::configuration)
     }
 }

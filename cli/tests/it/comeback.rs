@@ -88,7 +88,7 @@ fn replace_master<'a>(sandbox: &'a Sandbox, standing: Standing<'a>, death: Signa
     let workers = end_master(standing, death);
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
-    let standing = Standing::of(sandbox, master, workers, join);
+    let standing = Standing::new(sandbox, master, workers, join);
     standing.await_workers(standing.workers.len());
     standing
 }
@@ -124,7 +124,7 @@ fn what_workers_did_while_no_master_was_there_is_entered_by_the_next() {
         sandbox.go_on("map");
         let master = sandbox.gristmill(["master"]).start();
         let join = await_join_line(&master);
-        let standing = Standing::of(&sandbox, master, workers, join);
+        let standing = Standing::new(&sandbox, master, workers, join);
         assert_nothing_twice(&counting.ends_well());
         standing.end();
     }
@@ -176,7 +176,7 @@ fn master_is_killed_while_it_closes_the_output_at(place: &str) {
     master.finish();
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
-    let standing = Standing::of(&sandbox, master, workers, join);
+    let standing = Standing::new(&sandbox, master, workers, join);
     assert_nothing_twice(&counting.ends_well());
     let left = oracle::names(&sandbox.path("out"));
     assert_eq!(left, ["_SUCCESS", "part-00000", "part-00001", "part-00002"]);
@@ -218,7 +218,7 @@ fn worker_that_died_while_no_master_was_there_is_given_up_and_its_work_done_by_o
     sandbox.kill_at("map");
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
-    standing = Standing::of(&sandbox, master, workers, join);
+    standing = Standing::new(&sandbox, master, workers, join);
     let status = counting.ends_well();
     assert!(Counting::MAPS + Counting::REDUCES < status["attempts"]["launched"].as_u64().unwrap());
     standing.end();
@@ -280,7 +280,7 @@ fn last_line_that_was_not_written_to_its_end_is_cut_off_and_the_job_goes_on() {
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     assert!(master.stderr().contains("was not written to its end"), "{}", master.stderr());
-    let standing = Standing::of(&sandbox, master, workers, join);
+    let standing = Standing::new(&sandbox, master, workers, join);
     sandbox.go_on("map");
     assert_nothing_twice(&counting.ends_well());
     standing.end();
@@ -327,7 +327,7 @@ fn worker_that_is_killed_while_its_master_is_away_is_replaced_by_one_that_waits_
     assert!(process::is_alive(replaced), "{}", workers[0].stderr());
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
-    let standing = Standing::of(&sandbox, master, workers, join);
+    let standing = Standing::new(&sandbox, master, workers, join);
     standing.await_workers(1);
     assert_eq!(standing.worker_pids(), [replaced]);
     standing.end();
@@ -379,7 +379,7 @@ fn submission_whose_answer_is_lost_with_the_master_is_asked_again_and_taken_once
         let master = sandbox.gristmill(["master"]).start();
         let join = await_join_line(&master);
         submit.finish().expect_code(0).expect_words(&["is asked again for 60 s"]);
-        let standing = Standing::of(&sandbox, master, workers, join);
+        let standing = Standing::new(&sandbox, master, workers, join);
         let jobs = sandbox.gristmill(["jobs", "--json"]).finish().expect_code(0).json();
         assert_eq!(jobs.as_array().unwrap().len(), 1, "{place}, {detach}: {jobs}");
         sandbox.gristmill(["wait", &jobs[0]["job"].to_string(), "--quiet"]).finish().expect_code(0);
@@ -399,7 +399,7 @@ fn submission_waits_for_a_master_that_is_about_to_start_again() {
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     submit.finish().expect_code(0);
-    Standing::of(&sandbox, master, workers, join).end();
+    Standing::new(&sandbox, master, workers, join).end();
 }
 
 #[test]
@@ -443,7 +443,7 @@ fn job_whose_client_died_while_it_published_ends_under_the_third_master_in_order
         let join = await_join_line(&master);
         sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(0);
         assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
-        let standing = Standing::of(&sandbox, master, workers, join);
+        let standing = Standing::new(&sandbox, master, workers, join);
         standing.await_workers(1);
         standing.end();
     }
@@ -476,7 +476,7 @@ fn client_that_does_not_come_back_costs_its_job_under_the_next_master_too() {
     sandbox.write("faults/master.client", "300");
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
-    let standing = Standing::of(&sandbox, master, workers, join);
+    let standing = Standing::new(&sandbox, master, workers, join);
     let waited = sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(5);
     sandbox.go_on("map");
     assert!(waited.stderr.contains("client"), "{}", waited.stderr);

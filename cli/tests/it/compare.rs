@@ -205,7 +205,7 @@ fn given_cluster_gets_each_policy_and_then_its_own_back() {
     // It has learned from jobs like those that follow.
     let past = ["--label", "long", "--maps", "2", "--map-time", "1ms", "--output", &sandbox.text("past")];
     sandbox.gristmill(["submit", "synthetic"].into_iter().chain(past)).finish().expect_code(0);
-    let known = || standing.ask("GET", "estimator", "").1;
+    let known = || standing.request("GET", "estimator", "").1;
     let knowledge = known();
     assert!(knowledge.contains("\"long\""), "{knowledge}");
     let policy = || sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json()["policy"].clone();

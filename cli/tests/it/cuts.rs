@@ -39,7 +39,7 @@ struct Hosts<'a> {
 
 impl<'a> Hosts<'a> {
     fn start(sandbox: &'a Sandbox) -> Self {
-        let network = Network::of(SUBMITTER);
+        let network = Network::new(SUBMITTER);
         let listen = SocketAddr::new(network.address(MASTER), 0).to_string();
         let master =
             network.gristmill(sandbox, MASTER, "", &["master", "--listen", &listen, "--allow-root"]).start();

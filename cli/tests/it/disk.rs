@@ -90,7 +90,7 @@ fn worker_whose_temporary_files_were_cleared_away_makes_its_directories_again() 
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     let worker = ["worker", "--workers", "1", "--slots", "1", "--memory", "32MiB"];
-    let standing = Standing::of(&sandbox, master, vec![sandbox.gristmill(worker).start()], join);
+    let standing = Standing::new(&sandbox, master, vec![sandbox.gristmill(worker).start()], join);
     let sorted = |name: &str| {
         let out = sandbox.text(name);
         sandbox

@@ -60,7 +60,7 @@ fn doctor_names_each_fault_of_a_cluster_that_is_put_into_it_and_none_of_a_health
     let join = await_join_line(&master);
     finds(doctor(&sandbox, &[]), 1, "the master has no workers");
     let workers = vec![start_worker(&sandbox), start_worker(&sandbox)];
-    let standing = Standing::of(&sandbox, master, workers, join);
+    let standing = Standing::new(&sandbox, master, workers, join);
     standing.await_workers(2);
     is_healthy(&sandbox, "the master and 2 workers");
     finds(sandbox.program(&other_build(&sandbox), ["doctor"]).finish(), 1, "this program is build ");
@@ -107,7 +107,7 @@ fn doctor_names_a_worker_whose_clock_is_another() {
     let master = sandbox.gristmill(["master"]).start();
     let join = await_join_line(&master);
     let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1"]).env(&name, library).start();
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    let standing = Standing::new(&sandbox, master, vec![worker], join);
     standing.await_workers(1);
     is_healthy(&sandbox, "the master and 1 worker,");
     fs::write(sandbox.path("faults/shim.clock"), "100").unwrap();

@@ -29,7 +29,7 @@ fn submit_token_reads_no_secret_of_the_cluster_as_input_of_a_worker() {
         sandbox.gristmill([&words, more].concat()).start()
     };
     let workers = vec![start(&[])];
-    let mut standing = Standing::of(&sandbox, master, workers, join);
+    let mut standing = Standing::new(&sandbox, master, workers, join);
     standing.await_workers(1);
     let read = |worker: &str, path: &str| {
         let path = format!("{worker}{path}");

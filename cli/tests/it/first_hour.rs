@@ -71,7 +71,7 @@ fn a_master_without_workers_is_named_by_who_waits_for_a_job_and_tells_of_the_wor
     waiting.finish().expect_code(0);
     let said = master.stderr();
     assert!(said.contains("a worker joined worker=worker-1"), "{said}");
-    Standing::of(&sandbox, master, vec![worker], join).end();
+    Standing::new(&sandbox, master, vec![worker], join).end();
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn log_is_a_line_of_json_for_each_event_for_whoever_asks_for_that() {
     let sandbox = Sandbox::new();
     let master = sandbox.gristmill(["master"]).env("GRISTMILL_LOG_FORMAT", "json").start();
     let join = await_join_line(&master);
-    let standing = Standing::of(&sandbox, master, vec![start_worker(&sandbox)], join);
+    let standing = Standing::new(&sandbox, master, vec![start_worker(&sandbox)], join);
     standing.await_workers(1);
     let said = standing.master.stderr();
     let event = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -272,9 +272,9 @@ fn workers_and_submitters_listen_on_the_ports_they_are_given_and_on_no_others() 
     let few = sandbox.gristmill(["worker", "--workers", "4", "--listen", &listen]).finish().expect_code(2);
     few.expect_words(&["has fewer ports than the 4 worker processes"]);
     let worker = sandbox.gristmill(["worker", "--workers", "2", "--listen", &listen]).start();
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    let standing = Standing::new(&sandbox, master, vec![worker], join);
     standing.await_workers(2);
-    let (_, status) = standing.ask("GET", "status", "");
+    let (_, status) = standing.request("GET", "status", "");
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     let mut ports: Vec<u64> = status["workers"]
         .as_array()
@@ -377,7 +377,7 @@ fn names_are_looked_up_to_listen_and_messages_are_said_once() {
     let master = sandbox.gristmill(["master", "--listen", &format!("localhost:{port}")]).start();
     let join = await_join_line(&master);
     assert_eq!(join.address.port(), port);
-    Standing::of(&sandbox, master, Vec::new(), join).end();
+    Standing::new(&sandbox, master, Vec::new(), join).end();
     let wrong = sandbox.gristmill(["master", "--listen", "7072"]).finish().expect_code(2);
     wrong.expect_words(&["write HOST:PORT"]);
     let doubled = sandbox.gristmill(["run", "wordcount", "x", "--slow", "5", "--speed", "1"]).finish();

@@ -101,7 +101,7 @@ fn start<'a>(sandbox: &'a Sandbox, limits: &str) -> Standing<'a> {
     let join = await_join_line(&master);
     let worker = "worker --workers 1 --slots 1 --memory 64MiB";
     let workers = (0..2).map(|_| limited(sandbox, limits, worker)).collect();
-    let standing = Standing::of(sandbox, master, workers, join);
+    let standing = Standing::new(sandbox, master, workers, join);
     standing.await_workers(2);
     standing
 }

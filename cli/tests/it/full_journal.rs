@@ -31,7 +31,7 @@ fn start(sandbox: &Sandbox) -> Standing<'_> {
     let line = fs::read_to_string(state_of(sandbox, &master).join("join")).unwrap();
     let file = sandbox.write_private("state/join", &line);
     let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "1", "--join", &file]).start();
-    let standing = Standing::of(sandbox, master, vec![worker], JoinLine::read(&line));
+    let standing = Standing::new(sandbox, master, vec![worker], JoinLine::read(&line));
     standing.await_workers(1);
     standing
 }

@@ -89,7 +89,7 @@ fn what_the_code_of_a_job_printed_is_told_by_the_next_master() {
         let master = gristmill(&["master"]).start();
         let join = await_join_line(&master);
         let worker = gristmill(&["worker", "--workers", "1", "--slots", "1"]).start();
-        let standing = Standing::of(&sandbox, master, vec![worker], join);
+        let standing = Standing::new(&sandbox, master, vec![worker], join);
         standing.await_workers(1);
         standing
     };

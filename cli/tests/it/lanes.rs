@@ -48,7 +48,7 @@ impl Fetches {
 struct Trace(Value);
 
 impl Trace {
-    fn of(standing: &Standing<'_>, job: &str) -> Self {
+    fn fetch(standing: &Standing<'_>, job: &str) -> Self {
         let host = standing.join.address.to_string();
         let token = format!("Bearer {}", standing.join.token);
         let headers = [("Host", host.as_str()), ("Authorization", token.as_str())];
@@ -134,7 +134,7 @@ fn bytes_of_the_smaller_job_come_first_under_max_srpt_and_fetches_hold_no_slot()
     let small = shuffling(&sandbox, "small", "8", "256KiB", &[]);
     small.finish().expect_code(0);
     large.finish().expect_code(0);
-    let (large, small) = (Trace::of(&standing, "job-1"), Trace::of(&standing, "job-2"));
+    let (large, small) = (Trace::fetch(&standing, "job-1"), Trace::fetch(&standing, "job-2"));
     let mut judged = 0.0;
     for home in small.homes() {
         let (behind, ahead) = (large.fetches(home), small.fetches(home));
@@ -166,7 +166,7 @@ fn bytes_flow_by_weight_under_fair_while_both_jobs_have_something_to_fetch() {
     let heavy = shuffling(&sandbox, "heavy", "32", "128KiB", &["--weight", "2"]);
     heavy.finish().expect_code(0);
     light.finish().expect_code(0);
-    let (light, heavy) = (Trace::of(&standing, "job-1"), Trace::of(&standing, "job-2"));
+    let (light, heavy) = (Trace::fetch(&standing, "job-1"), Trace::fetch(&standing, "job-2"));
     assert_eq!((heavy.status("weight"), light.status("weight")), (2.0, 1.0));
     let (mut of_heavy, mut of_light) = (0.0, 0.0);
     for home in heavy.homes() {

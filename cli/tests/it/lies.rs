@@ -62,12 +62,12 @@ struct Allowance {
 
 impl Allowance {
     /// From its present memory and a budget in KiB.
-    fn of(pid: u32, budget_kib: u64) -> Self {
+    fn new(pid: u32, budget_kib: u64) -> Self {
         Self { pid, most_kib: memory_kib(pid, "VmRSS:") + budget_kib + BEYOND_BUDGET_KIB }
     }
 
     /// Resets the peak that the kernel has recorded.
-    fn begin(&self) {
+    fn start(&self) {
         fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();
     }
 
@@ -94,12 +94,12 @@ struct Line {
 }
 
 impl Line {
-    fn of(io: Duplex) -> Self {
+    fn new(io: Duplex) -> Self {
         let (reader, writer) = tokio::io::split(io);
         Self { reader: FrameReader::new(reader, FRAME_BYTES_MAX), writer }
     }
 
-    async fn say<T: serde::Serialize>(&mut self, frame: &T) {
+    async fn send<T: serde::Serialize>(&mut self, frame: &T) {
         self.say_often(frame, 1).await;
     }
 
@@ -217,7 +217,7 @@ fn bomb(map: AttemptId, partition: u32) -> Vec<u8> {
 
 /// The lies, each for a job of its own: job 1 gets the first.
 fn lies_to_a_worker(taken: &Arc<AtomicU64>) -> Vec<(&'static str, Lie, End)> {
-    let stamp = FileStamp::of(&fs::metadata("/proc/self/exe").unwrap());
+    let stamp = FileStamp::from_metadata(&fs::metadata("/proc/self/exe").unwrap());
     let place = encoded(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp));
     let place: FilePlace = codec::decode(&place, 1 << 10).unwrap();
     let in_file = OutputHead { lengths: vec![100], in_file: Some((place, 0)) };
@@ -314,7 +314,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
         let taken = Arc::new(AtomicU64::new(0));
         let table = lies_to_a_worker(&taken);
         let secret = Secret::generate().unwrap();
-        let (token, key) = (Token::of(&secret, "work@0").unwrap(), Secret::generate().unwrap());
+        let (token, key) = (Token::derive(&secret, "work@0").unwrap(), Secret::generate().unwrap());
         let auth = LyingAuth { token: token.secret().clone(), job: key.clone() };
         let (endpoint, mut joining) =
             liars(auth, table.iter().map(|(_, lie, _)| lie.clone()).collect()).await;
@@ -322,23 +322,23 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
         let join = sandbox.write_private("join", &**line.to_text());
         let flags = ["worker", "--workers", "1", "--slots", "1", "--memory", "64MiB", "--join", &join];
         let worker = sandbox.gristmill(flags).start();
-        let mut victim = Line::of(tokio::time::timeout(TIMEOUT, joining.recv()).await.unwrap().unwrap());
+        let mut victim = Line::new(tokio::time::timeout(TIMEOUT, joining.recv()).await.unwrap().unwrap());
         let pid = victim.hear("a hello", |frame| match frame {
             WorkerFrame::Hello(hello) => Some(hello.pid),
             _ => None,
         });
-        let allowance = Allowance::of(pid.await, BUDGET_KIB);
+        let allowance = Allowance::new(pid.await, BUDGET_KIB);
         let list_key = Secret::generate().unwrap();
         let session = Session { generation: 1, returns: false, heard: 0 };
         let welcome = MasterFrame::Welcome { worker: WorkerId(1), heartbeat_ms: 100, list_key, session };
-        victim.say(&welcome).await;
+        victim.send(&welcome).await;
         for ((lie, _, end), job) in table.iter().zip(1..) {
             let (job, from) = (JobId(job), WorkerId(job + 1));
             let map = TaskId::map(job, 0).attempt(0);
-            allowance.begin();
-            victim.say(&MasterFrame::Job(Box::new(order(job, &key)))).await;
-            victim.say(&MasterFrame::Home { job, partition: 0 }).await;
-            victim.say(&MasterFrame::Announce { maps: vec![map], from, endpoint: endpoint.clone() }).await;
+            allowance.start();
+            victim.send(&MasterFrame::Job(Box::new(order(job, &key)))).await;
+            victim.send(&MasterFrame::Home { job, partition: 0 }).await;
+            victim.send(&MasterFrame::Announce { maps: vec![map], from, endpoint: endpoint.clone() }).await;
             let heard = victim.hear(lie, |frame| match frame {
                 WorkerFrame::FetchFailed { map: of, class, message, .. } if of == map => {
                     Some(Some((class, message)))
@@ -357,7 +357,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
         }
         let taken = taken.load(Ordering::Relaxed);
         assert!(0 < taken && taken <= TAKEN_BYTES_MAX, "{taken} bytes of a body without an end were taken");
-        victim.say(&MasterFrame::Shutdown).await;
+        victim.send(&MasterFrame::Shutdown).await;
         // The supervisor ends with its process.
         let ended = tokio::task::spawn_blocking(move || worker.finish());
         let _ = ended.await.unwrap();
@@ -382,7 +382,7 @@ const LIST_BYTES: usize = 9 << 20;
 /// Connects to a master with the token of a worker, before any frame is sent.
 async fn connect(line: &JoinLine) -> Line {
     let connection = Connection::open(&line.endpoint, Timeouts::default(), line.plaintext).await.unwrap();
-    Line::of(connection.upgrade(Some(&line.token), CONNECT_PATH, CONTROL_PROTOCOL).await.unwrap())
+    Line::new(connection.upgrade(Some(&line.token), CONNECT_PATH, CONTROL_PROTOCOL).await.unwrap())
 }
 
 fn hello(build: &str, host: String) -> WorkerFrame {
@@ -405,7 +405,7 @@ fn hello(build: &str, host: String) -> WorkerFrame {
 /// Joins, and returns the name that the worker gets.
 async fn join(line: &JoinLine, build: &str) -> (Line, WorkerId) {
     let mut joined = connect(line).await;
-    joined.say(&hello(build, "liar".to_owned())).await;
+    joined.send(&hello(build, "liar".to_owned())).await;
     let worker = joined.hear("a welcome", |frame| match frame {
         MasterFrame::Welcome { worker, .. } => Some(worker),
         _ => None,
@@ -483,12 +483,12 @@ fn master_that_is_lied_to_takes_no_more_than_64_mib() {
     let line: JoinLine = fs::read_to_string(&file).unwrap().trim().parse().unwrap();
     let status = || sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
     let build = status()["build"].as_str().unwrap().to_owned();
-    let allowance = Allowance::of(standing.master.pid(), 0);
+    let allowance = Allowance::new(standing.master.pid(), 0);
     let input = sandbox.write("text", "a\n");
     let attempts = (5 + FRAMES).to_string();
     let command = ["submit", "wordcount", &input, "--reduces", "1", "--attempts", &attempts];
     let job = runtime().block_on(async {
-        allowance.begin();
+        allowance.start();
         let mut stranger = connect(&line).await;
         let mut bytes = Vec::new();
         push_frame(&hello(&build, "h".repeat(FRAME_BYTES_MAX - 1024)), &mut bytes).unwrap();
@@ -497,17 +497,17 @@ fn master_that_is_lied_to_takes_no_more_than_64_mib() {
         stranger.closed("the end of a worker with an endless name").await;
         allowance.check("an endless name of a host");
 
-        allowance.begin();
+        allowance.start();
         let (mut liar, _) = join(&line, &build).await;
         let _ = liar.writer.write_all(&u32::MAX.to_le_bytes()).await;
         let _ = liar.writer.write_all(&bytes).await;
         liar.closed("the end of a worker with a huge frame").await;
         allowance.check("a frame that claims to be huge");
 
-        allowance.begin();
+        allowance.start();
         let (mut liar, _) = join(&line, &build).await;
         // Much shorter than the limit of a frame.
-        liar.say(&signs_of_life(4 * LIST_BYTES)).await;
+        liar.send(&signs_of_life(4 * LIST_BYTES)).await;
         liar.closed("the end of a worker with an endless list").await;
         allowance.check("an endless list");
 
@@ -515,16 +515,16 @@ fn master_that_is_lied_to_takes_no_more_than_64_mib() {
         let job = sandbox.gristmill(command).start();
         let mut attempt = liar.hear("an attempt", |frame| launched(&frame)).await;
         for (lie, frame) in forgeries(worker) {
-            allowance.begin();
+            allowance.start();
             liar.say_often(&frame, LIST_FRAMES).await;
             // Frames are received in order: what follows this one comes after the whole lie.
-            liar.say(&failed(attempt, lie)).await;
+            liar.send(&failed(attempt, lie)).await;
             attempt = liar.hear("another attempt", |frame| launched(&frame)).await;
             allowance.check(lie);
         }
-        allowance.begin();
+        allowance.start();
         for _ in 0..FRAMES {
-            liar.say(&failed(attempt, "a long story")).await;
+            liar.send(&failed(attempt, "a long story")).await;
             let Some(next) = liar.hear("what follows", |frame| next(&frame)).await else { break };
             attempt = next;
         }

@@ -107,7 +107,7 @@ fn more_detached_jobs_wait_than_the_master_may_open_files_and_all_succeed() {
     }
     // Connections of the last clients may still be open.
     until("no file open for a job that waits", || (opened() <= before + 2).then_some(()));
-    let standing = Standing::of(&sandbox, master, vec![start_worker(&sandbox)], join);
+    let standing = Standing::new(&sandbox, master, vec![start_worker(&sandbox)], join);
     for number in 0..JOBS {
         sandbox.gristmill(["wait", &format!("job-{}", number + 1), "--quiet"]).finish().expect_code(0);
         let left = oracle::names(&sandbox.path(&format!("out-{number}")));

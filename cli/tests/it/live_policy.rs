@@ -67,7 +67,7 @@ fn others_decide_from_now_on_while_jobs_run_and_the_journal_says_so() {
 fn change_that_the_master_cannot_carry_out_is_refused_by_the_master_too() {
     let sandbox = Sandbox::new();
     let standing = Standing::start_with(&sandbox, 0, &["--policy", "fifo"]);
-    let put = |body: &str| standing.ask("PUT", "policy", body);
+    let put = |body: &str| standing.request("PUT", "policy", body);
     for (body, status, words) in [
         (r#"{"policy":"srpt"}"#, 400, "can only be simulated"),
         (r#"{"policy":"fiffo"}"#, 400, "did you mean `fifo`?"),
@@ -89,12 +89,12 @@ fn change_that_the_master_cannot_carry_out_is_refused_by_the_master_too() {
 fn what_the_estimator_has_learned_can_be_put_back_and_nothing_else() {
     let sandbox = Sandbox::new();
     let standing = Standing::start_with(&sandbox, 0, &["--policy", "fifo"]);
-    let put = |body: &str| standing.ask("PUT", "estimator", body);
+    let put = |body: &str| standing.request("PUT", "estimator", body);
     let past = r#"{"learned":1,"maps":2.0,"map_seconds":3.0,"input_bytes":0.0,"output_bytes":0.0,"reduces":0.0,"reduce_seconds":0.0}"#;
     let memory =
         |past: &str| format!(r#"{{"estimator":"history","memory":{{"schema":1,"past":{{"a":{past}}}}}}}"#);
     let (status, answer) = put(&memory(past));
-    assert_eq!((status, standing.ask("GET", "estimator", "").1), (200, answer.clone()));
+    assert_eq!((status, standing.request("GET", "estimator", "").1), (200, answer.clone()));
     assert!(answer.contains("\"map_seconds\":3.0"), "{answer}");
     let worse = past.replace("3.0", "-3.0");
     for (body, words) in [
@@ -106,7 +106,7 @@ fn what_the_estimator_has_learned_can_be_put_back_and_nothing_else() {
         assert_eq!(status, 400, "{refused}");
         assert!(refused.contains(words), "{refused}");
     }
-    assert_eq!(standing.ask("GET", "estimator", "").1, answer, "what was refused has changed nothing");
+    assert_eq!(standing.request("GET", "estimator", "").1, answer, "what was refused has changed nothing");
     // No worker runs it, so it stays live.
     let waiting = ["submit", "synthetic", "--detach", "--maps", "1", "--output", &sandbox.text("out")];
     sandbox.gristmill(waiting).finish().expect_code(0);
@@ -168,7 +168,7 @@ fn what_is_learned_of_jobs_survives_a_restart_of_the_master() {
     let outlook = job(&second, "2");
     assert_eq!(outlook["feasible"], true, "{outlook}");
     assert!(0.0 < outlook["map_slots"].as_f64().unwrap(), "{outlook}");
-    let (got, trace) = second.ask("GET", "jobs/job-2/trace", "");
+    let (got, trace) = second.request("GET", "jobs/job-2/trace", "");
     assert_eq!(got, 200, "{trace}");
     let trace: Value = serde_json::from_str(&trace).unwrap();
     let done: Vec<u64> = trace["estimates"]

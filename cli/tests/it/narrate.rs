@@ -55,7 +55,7 @@ impl Step {
 }
 
 /// Returns the steps whose titles have this start and this end, by the number in between.
-fn of<'a>(steps: &'a [Step], from: &str, until: &str) -> BTreeMap<u32, &'a Step> {
+fn steps_between<'a>(steps: &'a [Step], from: &str, until: &str) -> BTreeMap<u32, &'a Step> {
     let between = |step: &'a Step| {
         let rest = step.title.strip_prefix(from)?;
         let (number, rest) = rest.split_once(' ')?;
@@ -114,7 +114,7 @@ fn story_of_twelve_lines_has_the_pairs_partitions_fetches_and_groups_of_the_job(
     let text = story(&sandbox, TEXT, &["--output", &out, "--trace", &trace]);
     let steps = steps(&text);
     let splits = words_by_split();
-    let maps = of(&steps, "map-", "has ended");
+    let maps = steps_between(&steps, "map-", "has ended");
     assert_eq!(maps.len(), splits.len());
     let mut segments: BTreeMap<(u32, u32), Vec<Pair>> = BTreeMap::new();
     for (map, words) in (0..).zip(&splits) {
@@ -128,7 +128,7 @@ fn story_of_twelve_lines_has_the_pairs_partitions_fetches_and_groups_of_the_job(
         .into_iter()
         .map(|part| String::from_utf8(part).unwrap())
         .collect();
-    let reduces = of(&steps, "reduce-", "has ended");
+    let reduces = steps_between(&steps, "reduce-", "has ended");
     assert_eq!(reduces.len(), REDUCES as usize);
     for (&partition, step) in &reduces {
         check_reduce(step, partition, &segments, &parts[partition as usize], splits.len() as u32);
@@ -230,7 +230,7 @@ fn story_of_a_sort_merges_by_key_and_then_by_map() {
     let arguments = ["run", "sort", &input, "--workers", "2", "--split-size", "12B", "--reduces", "1"];
     let text = sandbox.run_well(arguments.into_iter().chain(["--narrate", "--quiet"])).stdout_text();
     let steps = steps(&text);
-    let reduces = of(&steps, "reduce-", "has ended");
+    let reduces = steps_between(&steps, "reduce-", "has ended");
     let keys: Vec<String> = reduces[&0]
         .pairs("That gave:")
         .iter()
@@ -254,7 +254,7 @@ fn story_tells_the_attempt_that_won_and_that_another_was_discarded() {
     let failed = steps.iter().filter(|step| step.title.contains("is discarded")).count();
     assert!(sandbox.has_fired("map"));
     assert_eq!(failed, 1, "{text}");
-    let maps = of(&steps, "map-", "has ended");
+    let maps = steps_between(&steps, "map-", "has ended");
     for (map, words) in (0..).zip(words_by_split()) {
         check_map(maps[&map], &words);
     }

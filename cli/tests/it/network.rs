@@ -36,7 +36,7 @@ struct Lan<'a> {
 impl<'a> Lan<'a> {
     /// Starts all processes. `flags` apply to all of them; `prepare` runs on each worker's host first.
     fn start(sandbox: &'a Sandbox, flags: &[&'a str], prepare: &dyn Fn(u8) -> String) -> Self {
-        let network = Network::of(4);
+        let network = Network::new(4);
         let hide = hide(sandbox);
         let listen = SocketAddr::new(network.address(MASTER), 0).to_string();
         let arguments = [&["master", "--listen", &listen], flags].concat();
@@ -82,7 +82,7 @@ fn join_line_of_a_master_that_listens_everywhere_is_one_that_another_host_can_us
         return;
     }
     let sandbox = Sandbox::new();
-    let network = Network::of(2);
+    let network = Network::new(2);
     let everywhere = ["master", "--listen", "0.0.0.0:0", "--listen-everywhere", "--allow-root"];
     let master = network.gristmill(&sandbox, MASTER, "", &everywhere).start();
     let line = await_join_line(&master);
@@ -385,7 +385,7 @@ fn port_scan_of_a_run_from_another_host_finds_nothing() {
         return;
     }
     let sandbox = Sandbox::new();
-    let network = Network::of(2);
+    let network = Network::new(2);
     let (victim, stranger) = (1, 2);
     let input = sandbox.write("text", "a b\n");
     sandbox.arm("map");

@@ -64,6 +64,6 @@ fn submission_that_is_interrupted_while_its_input_is_listed_ends_at_once_and_no_
         let arguments = [&["submit", "wordcount", &input, "--output", &out], flags].concat();
         interrupt(&sandbox, planning(&sandbox, &arguments), Signal::INT);
     }
-    assert_eq!(standing.ask("GET", "jobs", ""), (200, "[]".to_owned()));
+    assert_eq!(standing.request("GET", "jobs", ""), (200, "[]".to_owned()));
     standing.end();
 }

@@ -46,7 +46,7 @@ fn token_with_a_quota_of_jobs_submits_so_many_at_once_and_others_as_they_like() 
 fn at_once(standing: &Standing<'_>, jobs: &[&str]) -> usize {
     let mut moments = Vec::new();
     for job in jobs {
-        let (code, answer) = standing.ask("GET", &format!("jobs/{job}/trace"), "");
+        let (code, answer) = standing.request("GET", &format!("jobs/{job}/trace"), "");
         assert_eq!(code, 200, "{answer}");
         let trace: Value = serde_json::from_str(&answer).unwrap();
         for attempt in trace["attempts"].as_array().unwrap() {
@@ -68,7 +68,7 @@ fn token_with_a_quota_of_slots_holds_no_more_though_others_are_free() {
     let master = sandbox.gristmill(["master"]).start();
     let join = crate::support::standing::await_join_line(&master);
     let worker = sandbox.gristmill(["worker", "--workers", "1", "--slots", "4"]).start();
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    let standing = Standing::new(&sandbox, master, vec![worker], join);
     standing.await_workers(1);
     let submit = |join: &str, output: &str| {
         let output = sandbox.text(output);

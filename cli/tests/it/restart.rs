@@ -80,7 +80,7 @@ fn workers_come_back_with_their_numbers_when_a_killed_master_is_started_anew() {
     let master = sandbox.gristmill(["master"]).start();
     let again = await_join_line(&master);
     assert_eq!(again.text, join.text);
-    let standing = Standing::of(&sandbox, master, workers, again);
+    let standing = Standing::new(&sandbox, master, workers, again);
     standing.await_workers(1);
     let status = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();
     assert!(status.contains("worker-1 ") && !status.contains("worker-101"), "{status}");

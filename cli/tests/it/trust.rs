@@ -192,7 +192,7 @@ fn plain_connections_are_warned_of_at_every_start() {
         let command = [command, &["--insecure-plaintext"]].concat();
         sandbox.gristmill(command).finish().expect_code(0).expect_words(&words);
     }
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    let standing = Standing::new(&sandbox, master, vec![worker], join);
     standing.await_workers(1);
     for process in [&standing.master, &standing.workers[0]] {
         let said = process.stderr();

@@ -75,7 +75,7 @@ impl Job for Marked {
         let (of_maps, of_reduces) = (self.marks.clone(), self.marks.clone());
         let mapper = move || MarkedWords { marks: of_maps.clone(), call: None };
         Ok(JobPlan::map(Input::lines(&self.inputs), mapper).reduce_each(move |word: &str, counts, out| {
-            let call = Call::begin(&of_reduces, "reduce", word)?;
+            let call = Call::start(&of_reduces, "reduce", word)?;
             out.pair(word, counts.iter().sum::<u64>());
             Ok(call.end()?)
         }))
@@ -94,7 +94,7 @@ impl Mapper for MarkedWords {
 
     fn map(&mut self, line: Record<'_>, out: &mut Emitter<String, u64>) -> TaskResult {
         if self.call.is_none() {
-            self.call = Some(Call::begin(&self.marks, "map", &name_of(&line.source().path))?);
+            self.call = Some(Call::start(&self.marks, "map", &name_of(&line.source().path))?);
         }
         words(&line.text()).for_each(|word| out.emit(word, 1));
         Ok(())
@@ -112,7 +112,7 @@ struct Call {
 
 impl Call {
     /// Reports the start of the call, and executes the orders it finds.
-    fn begin(marks: &Path, kind: &str, name: &str) -> io::Result<Self> {
+    fn start(marks: &Path, kind: &str, name: &str) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let mark = marks.join(format!("{kind}.{name}.{}.{number}", process::id()));

@@ -34,12 +34,12 @@ impl Job for Spending {
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let ([customers, orders], [of_customer, of_order]) = (self.tables(), self.columns.clone());
         let name = move |row: Record<'_>, out: &mut Emitter<(String, bool), (String, u64)>| {
-            let [id, name] = of_customer.of(&row)?.map(String::from);
+            let [id, name] = of_customer.fields(&row)?.map(String::from);
             out.emit((id, false), (name, 0));
             Ok(())
         };
         let joined = JobPlan::map_each(customers, name).map_each(orders, move |row, out| {
-            let [id, amount] = of_order.of(&row)?;
+            let [id, amount] = of_order.fields(&row)?;
             out.emit((id.into(), true), (String::new(), parse(&amount)?));
             Ok(())
         });
@@ -61,7 +61,7 @@ fn main() -> std::process::ExitCode {
 fn orders_are_summed_up_under_the_name_of_their_customer() {
     let with = |orders| {
         let job = Spending { customers: "c".into(), orders: "o".into(), columns: Default::default() };
-        gristmill::testing::Trial::of(job).file("c", "name,id\nAda,7\nBo,9\n").file("o", orders).run()
+        gristmill::testing::Trial::new(job).file("c", "name,id\nAda,7\nBo,9\n").file("o", orders).run()
     };
     let written = with("customer,day,amount\n7,Mo,5\n9,Mo,1\n7,Tu,3\n").unwrap();
     assert_eq!(written.lines(), ["7\tAda\t8", "9\tBo\t1"]);

@@ -109,7 +109,7 @@ impl Run {
             real: self.real,
             scale: self.scale,
             seed: self.seed,
-            tallies: self.papers.iter().map(|paper| (paper.name, Tally::of(&paper.sections))).collect(),
+            tallies: self.papers.iter().map(|paper| (paper.name, Tally::count(&paper.sections))).collect(),
             papers: &self.papers,
             failures: &self.failures,
         };
@@ -186,7 +186,7 @@ fn in_words(count: usize) -> String {
 
 fn json(name: &str, value: &impl Serialize) -> Result<Vec<u8>, PaperWriteError> {
     let mut text = serde_json::to_vec(value)
-        .map_err(|error| IoError::of("build", Path::new(name))(io::Error::other(error)))?;
+        .map_err(|error| IoError::during("build", Path::new(name))(io::Error::other(error)))?;
     text.push(b'\n');
     Ok(text)
 }
@@ -255,15 +255,15 @@ impl PaperDirectory {
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                std::path::absolute(path).map_err(IoError::of("resolve", path))?
+                std::path::absolute(path).map_err(IoError::during("resolve", path))?
             }
-            Err(error) => return Err(IoError::of("look at", path)(error).into()),
+            Err(error) => return Err(IoError::during("look at", path)(error).into()),
         };
         check(&path, overwrite)?;
         let parent = path.parent().unwrap_or(&path).to_path_buf();
-        fs::create_dir_all(&parent).map_err(IoError::of("create", &parent))?;
-        let building = beside(&path);
-        fs::create_dir(&building).map_err(IoError::of("create", &building))?;
+        fs::create_dir_all(&parent).map_err(IoError::during("create", &parent))?;
+        let building = hidden_sibling(&path);
+        fs::create_dir(&building).map_err(IoError::during("create", &building))?;
         Ok(Self { path, building, overwrite })
     }
 
@@ -282,17 +282,18 @@ impl PaperDirectory {
         for (name, content) in files {
             let path = self.building.join(name);
             let directory = path.parent().unwrap_or(&self.building);
-            fs::create_dir_all(directory).map_err(IoError::of("create", directory))?;
-            fs::write(&path, content).map_err(IoError::of("write", &path))?;
+            fs::create_dir_all(directory).map_err(IoError::during("create", directory))?;
+            fs::write(&path, content).map_err(IoError::during("write", &path))?;
         }
         check(&self.path, self.overwrite)?;
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(IoError::of("remove", &self.path)(error).into());
+                return Err(IoError::during("remove", &self.path)(error).into());
             }
             _ => {}
         }
-        Ok(fs::rename(&self.building, &self.path).map_err(IoError::of("put into its place", &self.path))?)
+        Ok(fs::rename(&self.building, &self.path)
+            .map_err(IoError::during("put into its place", &self.path))?)
     }
 }
 
@@ -306,7 +307,7 @@ impl Drop for PaperDirectory {
 }
 
 /// Returns a hidden directory next to this one, for this process.
-fn beside(path: &Path) -> PathBuf {
+fn hidden_sibling(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".writing-{}", std::process::id()));
@@ -320,7 +321,7 @@ fn check(path: &Path, overwrite: bool) -> Result<(), PaperWriteError> {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             return Err(PaperWriteError::NotADirectory { path: path.to_path_buf() });
         }
-        Err(error) => return Err(IoError::of("list", path)(error).into()),
+        Err(error) => return Err(IoError::during("list", path)(error).into()),
     };
     if entries.count() == 0 {
         return Ok(());

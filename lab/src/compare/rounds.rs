@@ -121,7 +121,7 @@ impl CompareRounds<'_> {
             self.warm_up(contender, round)?;
         }
         (self.told)(CompareProgress::Begins(contender, round.repetition, place));
-        let directory = self.store.begin(contender, round.repetition)?;
+        let directory = self.store.start_run(contender, round.repetition)?;
         let (jobs, exact) = (&round.jobs, &round.exact);
         let order = RunOrder { contender, jobs, exact, directory: &directory, arrivals: RunArrivals::Drawn };
         let Some(ran) = self.runner.run(&order)? else {

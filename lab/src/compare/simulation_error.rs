@@ -27,7 +27,7 @@ pub struct SimulationError {
 impl SimulationError {
     /// Returns the errors of these runs; `None` if one has no such simulation or no job took time.
     #[must_use]
-    pub fn of(runs: &[&RunRecord], simulated: fn(&RunRecord) -> &SimulatedRun) -> Option<Self> {
+    pub fn from_runs(runs: &[&RunRecord], simulated: fn(&RunRecord) -> &SimulatedRun) -> Option<Self> {
         let by_run: Vec<Vec<PhasePair>> =
             runs.iter().map(|run| pairs(run, simulated(run))).collect::<Option<_>>()?;
         let all: Vec<&PhasePair> = by_run.iter().flatten().collect();
@@ -88,10 +88,10 @@ mod tests {
     }
 
     /// Compares two jobs of 10 s: 1 s of waiting, 5 s of maps, 1 s of shuffle, 3 s of reduces each.
-    fn beside(phases: &[[f64; 4]]) -> SimulationError {
+    fn error_of(phases: &[[f64; 4]]) -> SimulationError {
         let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 5.0, 15.0)]);
         one.predicted = simulated(phases);
-        SimulationError::of(&[&one], |run| &run.predicted).unwrap()
+        SimulationError::from_runs(&[&one], |run| &run.predicted).unwrap()
     }
 
     fn near(found: f64, expected: f64) {
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn error_of_a_simulation_that_is_right_is_nothing() {
-        let error = beside(&[[1.0, 5.0, 1.0, 3.0]; 2]);
+        let error = error_of(&[[1.0, 5.0, 1.0, 3.0]; 2]);
         assert_eq!([error.mean_flow, error.per_job], [0.0; 2]);
     }
 
     #[test]
     fn errors_of_phases_that_cancel_in_the_mean_are_seen() {
-        let error = beside(&[[1.0, 2.0, 4.0, 3.0]; 2]);
+        let error = error_of(&[[1.0, 2.0, 4.0, 3.0]; 2]);
         near(error.mean_flow, 0.0);
         near(error.per_job, 0.0);
         assert_eq!(error.phases, [1.0, 2.0, 4.0, 3.0]);
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn errors_of_jobs_that_cancel_in_the_mean_are_seen() {
-        let error = beside(&[[1.0, 8.0, 1.0, 3.0], [1.0, 2.0, 1.0, 3.0]]);
+        let error = error_of(&[[1.0, 8.0, 1.0, 3.0], [1.0, 2.0, 1.0, 3.0]]);
         near(error.mean_flow, 0.0);
         near(error.per_job, 0.3);
     }
@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn a_simulation_that_lacks_a_job_has_no_error_to_tell() {
         let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 5.0, 15.0)]);
-        assert_eq!(SimulationError::of(&[&one], |run| &run.replayed), None);
+        assert_eq!(SimulationError::from_runs(&[&one], |run| &run.replayed), None);
         one.replayed = simulated(&[[1.0, 5.0, 1.0, 3.0]]);
-        assert_eq!(SimulationError::of(&[&one], |run| &run.replayed), None);
+        assert_eq!(SimulationError::from_runs(&[&one], |run| &run.replayed), None);
     }
 }

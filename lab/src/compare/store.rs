@@ -189,7 +189,7 @@ impl ComparisonStore {
     ///
     /// # Errors
     /// A file operation failed.
-    pub fn begin(&self, contender: &Contender, repetition: u32) -> Result<PathBuf, StoreError> {
+    pub fn start_run(&self, contender: &Contender, repetition: u32) -> Result<PathBuf, StoreError> {
         let directory = self.run_directory(contender, repetition);
         remove_tree(&directory)?;
         fs::create_dir_all(&directory).map_err(StoreError::io("make", &directory))?;
@@ -355,10 +355,10 @@ mod tests {
         let store = ComparisonStore::open(&directory.path().join("out"), &json!({}), false).unwrap();
         let name = "asrpt:preemptive=yes";
         let contender = Contender { name: name.into(), policy: name.into(), placement: "pull".into() };
-        let begun = store.begin(&contender, 0).unwrap();
+        let begun = store.start_run(&contender, 0).unwrap();
         assert_eq!(begun.file_name().unwrap(), "asrpt-preemptive-yes-1");
         fs::write(begun.join("journal.jsonl"), "half").unwrap();
         assert_eq!(store.finished(&contender, 0).unwrap(), None);
-        assert_eq!(fs::read_dir(store.begin(&contender, 0).unwrap()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(store.start_run(&contender, 0).unwrap()).unwrap().count(), 0);
     }
 }

@@ -71,7 +71,7 @@ impl Comparison {
             runs.iter().map(|run| metrics(run, &self.alone_of(run.repetition))).collect();
         let interval = |&metric: &Metric| {
             let samples: Option<Vec<f64>> = by_run.iter().map(|run| run.get(&metric).copied()).collect();
-            Some((metric, Interval::of(&samples?)?))
+            Some((metric, Interval::from_samples(&samples?)?))
         };
         let jobs = || runs.iter().flat_map(|run| &run.jobs);
         let of = |station: usize, all: Vec<[f64; 4]>| mean(all.iter().map(|one| one[station])).unwrap_or(0.0);
@@ -81,8 +81,8 @@ impl Comparison {
             metrics: Metric::ALL.iter().filter_map(interval).collect(),
             by_run,
             phases: [0, 1, 2, 3].map(|station| of(station, phases.clone())),
-            replayed: SimulationError::of(runs, |run| &run.replayed),
-            predicted: SimulationError::of(runs, |run| &run.predicted),
+            replayed: SimulationError::from_runs(runs, |run| &run.replayed),
+            predicted: SimulationError::from_runs(runs, |run| &run.predicted),
         }
     }
 

@@ -15,7 +15,7 @@ pub struct Names {
 
 impl Names {
     /// Returns the name itself if it is free, or with a suffix `-2`, `-3` and so on.
-    pub fn take(&mut self, name: &str) -> String {
+    pub fn unique_name(&mut self, name: &str) -> String {
         let base = slug(name);
         let mut name = base.clone();
         let mut number = 1_u64;
@@ -61,6 +61,6 @@ mod tests {
     #[test]
     fn no_name_is_given_twice() {
         let mut names = Names::default();
-        assert_eq!(["a", "a", "a-2", "a"].map(|name| names.take(name)), ["a", "a-2", "a-2-2", "a-3"]);
+        assert_eq!(["a", "a", "a-2", "a"].map(|name| names.unique_name(name)), ["a", "a-2", "a-2-2", "a-3"]);
     }
 }

@@ -68,7 +68,7 @@ pub struct Tally {
 impl Tally {
     /// Counts the verdicts in these sections.
     #[must_use]
-    pub fn of(sections: &[Section]) -> Self {
+    pub fn count(sections: &[Section]) -> Self {
         let mut tally = Self::default();
         for block in sections.iter().flat_map(|section| &section.blocks) {
             match block {

@@ -27,7 +27,7 @@ pub(crate) const PARTS_OF_LINE_MAX: usize = 1000;
 
 impl WatchLine {
     /// Lines that contain a status.
-    pub fn of(mut status: JobStatus) -> impl Iterator<Item = Self> {
+    pub fn from_status(mut status: JobStatus) -> impl Iterator<Item = Self> {
         let mut parts = std::mem::take(&mut status.parts).into_iter();
         let mut built = std::mem::take(&mut status.built).into_iter();
         let mut status = Some(Box::new(status));

@@ -241,7 +241,8 @@ impl AsyncClient {
         drop(serving);
         let (path, columns) = (planned.output.path(), planned.submission.columns.clone());
         let (claim, sync) = (planned.output, options.sync);
-        let success = result.as_ref().ok().map(|status| (Success::of(status, columns), status.built.clone()));
+        let success =
+            result.as_ref().ok().map(|status| (Success::from_status(status, columns), status.built.clone()));
         let few = success.as_ref().is_none_or(|(_, built)| built.len() <= CLOSED_HERE_PARTS_MAX);
         let few = few && !claim.is_far();
         let close = move || {

@@ -155,7 +155,7 @@ mod tests {
     use gristmill_worker::output::PartFormat;
 
     fn status(count: u32) -> JobStatus {
-        let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
+        let stamp = FileStamp::from_metadata(&std::fs::metadata("/").unwrap());
         let part = |index| Part {
             name: part_name(index, count, PartFormat::default()),
             bytes: u64::MAX,
@@ -170,7 +170,7 @@ mod tests {
 
     fn lines(status: JobStatus) -> Vec<Vec<u8>> {
         let line = |line| [serde_json::to_vec(&line).unwrap(), b"\n".to_vec()].concat();
-        WatchLine::of(status).map(line).collect()
+        WatchLine::from_status(status).map(line).collect()
     }
 
     #[test]

@@ -160,7 +160,7 @@ mod tests {
         // No process listens there any more.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port, pin: None };
-        let token = Token::of(&Secret::generate().unwrap(), "submit").unwrap();
+        let token = Token::derive(&Secret::generate().unwrap(), "submit").unwrap();
         let mut client = AsyncClient::new(&JoinLine { endpoint, token, plaintext: Plaintext::OnLoopback });
         client.set_said(|words| SAID.lock().unwrap().push(words.to_owned()));
         for job in [None, Some(JobId(7))] {

@@ -110,7 +110,7 @@ impl ChildRole {
 
     /// Role given by these arguments, the first of which is the program's name.
     #[must_use]
-    pub fn of(arguments: &[OsString]) -> Option<Self> {
+    pub fn from_arguments(arguments: &[OsString]) -> Option<Self> {
         Self::ALL.into_iter().find(|role| arguments.get(1..).is_some_and(|words| words == role.words()))
     }
 }
@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn child_is_known_by_its_words_and_nothing_beside_them() {
-        let role = |words: &[&str]| ChildRole::of(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let role =
+            |words: &[&str]| ChildRole::from_arguments(&words.iter().map(OsString::from).collect::<Vec<_>>());
         for child in ChildRole::ALL {
             let [command, flag] = child.words();
             assert_eq!(role(&["/opt/h/bin/hadoop", command, flag]), Some(child));

@@ -39,7 +39,7 @@ pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Chi
     let _known = STARTS.read().unwrap_or_else(PoisonError::into_inner);
     adopt();
     let child = spawn()?;
-    if let Some(seen) = ProcessStat::of(child.id()) {
+    if let Some(seen) = ProcessStat::read(child.id()) {
         FIRST.get_or_init(|| seen.start);
         OWN.lock().unwrap_or_else(PoisonError::into_inner).insert((child.id() as i32, seen.start));
     }
@@ -61,15 +61,15 @@ pub fn end_strays(directory: &Path) {
 /// Runs one round; true if more strays may exist.
 fn end_those_seen(directory: &Path) -> Option<bool> {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
-    let session = ProcessStat::of(getpid().as_raw_pid())?.session;
+    let session = ProcessStat::read(getpid().as_raw_pid())?.session;
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    own.retain(|(pid, start)| ProcessStat::of(*pid).is_some_and(|seen| seen.start == *start));
+    own.retain(|(pid, start)| ProcessStat::read(*pid).is_some_and(|seen| seen.start == *start));
     let runs =
-        |(pid, start): &(i32, u64)| ProcessStat::of(*pid).filter(|seen| !seen.is_zombie).map(|_| *start);
+        |(pid, start): &(i32, u64)| ProcessStat::read(*pid).filter(|seen| !seen.is_zombie).map(|_| *start);
     let oldest = own.iter().filter_map(runs).min();
     let mut ended = false;
     for pid in children() {
-        let Some(seen) = ProcessStat::of(pid).filter(|seen| seen.session != session) else { continue };
+        let Some(seen) = ProcessStat::read(pid).filter(|seen| seen.session != session) else { continue };
         let (Some(process), false) = (Pid::from_raw(pid), own.contains(&(pid, seen.start))) else { continue };
         let is_left = FIRST.get().is_some_and(|first| *first <= seen.start)
             && oldest.is_none_or(|oldest| seen.start < oldest);

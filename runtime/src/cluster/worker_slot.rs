@@ -76,15 +76,19 @@ impl WorkerSlot {
 
     /// Sends the first process its settings.
     pub(super) async fn start(&mut self, launched: Child) -> Result<RunningWorker, ClusterError> {
-        self.tell(launched, false).await
+        self.send_settings(launched, false).await
     }
 
     /// Starts a process, which may replace one that had worked.
     async fn start_another(&mut self, replaces: bool) -> Result<RunningWorker, ClusterError> {
-        self.tell(Self::launch()?, replaces).await
+        self.send_settings(Self::launch()?, replaces).await
     }
 
-    async fn tell(&mut self, mut child: Child, replaces: bool) -> Result<RunningWorker, ClusterError> {
+    async fn send_settings(
+        &mut self,
+        mut child: Child,
+        replaces: bool,
+    ) -> Result<RunningWorker, ClusterError> {
         let ended_key = Secret::generate().map_err(|source| ClusterError::Secret { source })?;
         let directories = self.make_directories(child.id().unwrap_or(0))?;
         let config = ChildConfig::Worker(WorkerChild {

@@ -37,7 +37,7 @@ pub(crate) struct CheckedWriter<W: Write = File> {
 impl CheckedWriter {
     /// Creates a file, 0600.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self::of(File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?, 0))
+        Ok(Self::resume(File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?, 0))
     }
 
     /// Continues behind the first `length` bytes; the rest is cut off.
@@ -45,7 +45,7 @@ impl CheckedWriter {
         let mut file = File::options().write(true).open(path)?;
         file.set_len(length)?;
         file.seek(SeekFrom::End(0))?;
-        Ok(Self::of(file, length))
+        Ok(Self::resume(file, length))
     }
 
     /// True if the file at this path is the one being written, or if that cannot be determined.
@@ -65,7 +65,7 @@ impl CheckedWriter {
 
 impl<W: Write> CheckedWriter<W> {
     /// Continues at the position of `file`, behind lines of this many bytes.
-    pub(crate) fn of(file: W, length: u64) -> Self {
+    pub(crate) fn resume(file: W, length: u64) -> Self {
         Self { file, waiting: Vec::new(), given: 0, length }
     }
 
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn lines_are_whole_however_often_there_is_no_room_for_the_rest() {
-        let mut writer = CheckedWriter::of(Full(Vec::new(), 0), 0);
+        let mut writer = CheckedWriter::resume(Full(Vec::new(), 0), 0);
         let mut failures = 0;
         for number in [1, 2, 3] {
             writer.line(b'n', &number).unwrap();

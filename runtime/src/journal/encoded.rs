@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Encoded(Vec<u8>);
 
 impl Encoded {
-    pub(crate) fn of(value: &impl Serialize) -> Self {
+    pub(crate) fn new(value: &impl Serialize) -> Self {
         let mut bytes = Vec::new();
         codec::encode(value, &mut bytes);
         Self(bytes)
@@ -57,7 +57,7 @@ mod tests {
             resent: u32::MAX,
         }];
         let frame = WorkerFrame::Fetched { outputs, from: WorkerId(9), started_ns: 1, ended_ns: 2 };
-        let text = serde_json::to_string(&Encoded::of(&frame)).unwrap();
+        let text = serde_json::to_string(&Encoded::new(&frame)).unwrap();
         let again: Encoded = serde_json::from_str(&text).unwrap();
         let again: WorkerFrame = again.decode(1 << 20).unwrap();
         assert_eq!(format!("{again:?}"), format!("{frame:?}"));

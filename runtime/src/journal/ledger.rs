@@ -7,7 +7,7 @@ use gristmill_scheduler::core::Core;
 
 /// State of the core between two instants; `None` while the policy has not yet been notified that a job is over.
 pub(crate) fn ledger_of(core: &Core) -> Option<Encoded> {
-    core.to_save().map(|ledger| Encoded::of(&ledger))
+    core.to_save().map(|ledger| Encoded::new(&ledger))
 }
 
 /// Rebuilds a core from a ledger, with the limits and the estimator's memory of this core, and deciders of these names.

@@ -283,8 +283,8 @@ impl Master {
     }
 
     /// Handles a client that follows its job again.
-    fn attend(&mut self, key: &Secret) -> Submitted {
-        let (job, changes, attached) = self.state.jobs.attend(key, &mut self.state.journal)?;
+    fn follow_again(&mut self, key: &Secret) -> Submitted {
+        let (job, changes, attached) = self.state.jobs.follow_again(key, &mut self.state.journal)?;
         self.clients_away.remove(&job);
         Ok((job, changes, attached.then(|| self.lease(job))))
     }
@@ -293,7 +293,7 @@ impl Master {
         let (attached, sync) = (submission.attached, submission.sync);
         // Its client repeats the request because it received no response.
         if let Ok(key) = submission.permit_key.parse()
-            && let Ok(known) = self.attend(&key)
+            && let Ok(known) = self.follow_again(&key)
         {
             let guarantee = self.state.journal.guarantee(sync);
             return self.acknowledgements.push((guarantee, Ok(known), reply));
@@ -333,7 +333,7 @@ impl Master {
             MasterInput::Submit { submission, reply } => self.submit(now, *submission, reply),
             MasterInput::ClientLost { job, lease } => self.client_away(now, job, lease),
             MasterInput::Attend { key, reply } => {
-                let _ = reply.send(self.attend(&key));
+                let _ = reply.send(self.follow_again(&key));
             }
             MasterInput::Synced(synced) => self.state.journal.synced(synced),
             MasterInput::Closed { job, failed } => self.state.closed(now, job, failed),
@@ -353,7 +353,7 @@ impl Master {
             None if !goodbye => {
                 self.gone.insert(worker, Instant::now() + END_TIMEOUT);
             }
-            None => self.state.left(now, worker),
+            None => self.state.worker_left(now, worker),
         }
     }
 

@@ -98,7 +98,7 @@ fn start_empty(
     let mut state = MasterState::new(core, state_config);
     if let Some(path) = recovery {
         let failed = MasterError::file(BEGIN_RECOVERY, &path);
-        let journal = RecoveryJournal::begin(path, &header).map_err(failed)?;
+        let journal = RecoveryJournal::create(path, &header).map_err(failed)?;
         state.journal.come_back_from(journal);
         state.start_generation(Time::ZERO, generation);
     }

@@ -194,7 +194,7 @@ fn try_take_over(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     // With the lock it is exclusively held here, unless another process was faster and has removed it.
-    if temporary.look(&name)?.ino() != file.metadata()?.ino() {
+    if temporary.entry_metadata(&name)?.ino() != file.metadata()?.ino() {
         return Ok(true);
     }
     let claim = parse(&mut file)?;
@@ -203,7 +203,7 @@ fn try_take_over(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     tracing::info!(path = %path.display(), %claim, "took over the output directory of a dead process");
-    let complete = begin == CLOSING && directory.look(SUCCESS).is_ok();
+    let complete = begin == CLOSING && directory.entry_metadata(SUCCESS).is_ok();
     let probe = format!("{PROBE}{nonce}").parse().map_err(io::Error::other)?;
     let dead = OutputDirectory { directory, temporary, probe, made: claim.made, lock: Some(file) };
     if complete {

@@ -63,7 +63,7 @@ impl ClaimedOutput {
     }
 
     /// Adopts the claim of a submission, to be finished or abandoned by another process than the one that made it. If
-    /// `job` is given, it becomes the owner until it ends. Sends no request to a store: see [`ClaimedOutput::hold`].
+    /// `job` is given, it becomes the owner until it ends. Sends no request to a store: see [`ClaimedOutput::take_over`].
     ///
     /// # Errors
     /// As [`OutputDirectory::adopt`], and an invalid URL.
@@ -79,10 +79,10 @@ impl ClaimedOutput {
     ///
     /// # Errors
     /// Errors of the store, and a claim that is not this job's any more.
-    pub(crate) fn hold(&self) -> Result<(), OutputError> {
+    pub(crate) fn take_over(&self) -> Result<(), OutputError> {
         match self {
             Self::Directory(_) => Ok(()),
-            Self::Store(output) => output.hold(),
+            Self::Store(output) => output.take_over(),
         }
     }
 

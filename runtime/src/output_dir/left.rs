@@ -32,7 +32,7 @@ impl OutputDirectory {
         success: Option<&Success>,
         built: &[BuiltPart],
     ) -> Result<Option<RetiredClaim>, OutputError> {
-        match (Self::left(submission), success) {
+        match (Self::unclosed(submission), success) {
             (Some(UnclosedOutput::Closing(left)), Some(success)) => {
                 left.complete(success, built, submission.sync).map(Some)
             }
@@ -59,7 +59,7 @@ impl OutputDirectory {
     }
 
     /// The claim of this submission, if a dead process was closing it.
-    fn left(submission: &Submission) -> Option<UnclosedOutput> {
+    fn unclosed(submission: &Submission) -> Option<UnclosedOutput> {
         let probe = &submission.output_probe;
         let directory = Directory::open(submission.output.to_path()).ok()?;
         directory.refuse_foreign(true).ok()?;
@@ -87,11 +87,12 @@ impl OutputDirectory {
         built: &[BuiltPart],
         sync: bool,
     ) -> Result<RetiredClaim, OutputError> {
-        let completed =
-            self.publish_rest(&success.parts, built).and_then(|()| match self.directory.look(SUCCESS) {
+        let completed = self.publish_rest(&success.parts, built).and_then(|()| {
+            match self.directory.entry_metadata(SUCCESS) {
                 Ok(_) => Self::is_complete(&self.directory, success),
                 Err(_) => self.write_success(success, sync, &mut Vec::new()),
-            });
+            }
+        });
         if let Err(error) = completed {
             self.undo(&Published::Unknown);
             return Err(error);

@@ -286,7 +286,7 @@ fn replaceable(directory: &Directory, overwrite: bool) -> Result<Vec<OsString>, 
 /// # Errors
 /// As `replaceable`.
 fn refuse_untouched(directory: &Directory, overwrite: bool) -> Result<(), OutputError> {
-    let seen = || match directory.look(TEMPORARY) {
+    let seen = || match directory.entry_metadata(TEMPORARY) {
         Ok(_) => None,
         Err(_) => directory.modified().ok(),
     };

@@ -69,7 +69,7 @@ pub(super) fn refuse_other(directory: &Directory, names: &[OsString]) -> Result<
 
 /// Named outputs in the `_SUCCESS` of a directory; that of Hadoop is empty. `None` without `_SUCCESS`.
 fn named_outputs(directory: &Directory) -> Option<BTreeSet<OsString>> {
-    if directory.look(SUCCESS).is_ok_and(|found| found.is_file() && found.len() == 0) {
+    if directory.entry_metadata(SUCCESS).is_ok_and(|found| found.is_file() && found.len() == 0) {
         return Some(BTreeSet::new());
     }
     let success = Success::read_in(directory).ok()?;
@@ -108,7 +108,7 @@ fn is_aside(directory: &Directory, name: &OsStr) -> bool {
 
 /// True if this is a regular file; links are not followed.
 fn is_file(directory: &Directory, name: &OsStr) -> bool {
-    directory.look(name).is_ok_and(|found| found.is_file())
+    directory.entry_metadata(name).is_ok_and(|found| found.is_file())
 }
 
 /// True if a file is named like a part, Hadoop's included, or like Hadoop's checksum files.
@@ -137,7 +137,9 @@ pub(super) fn refuse_inputs<'a>(
     let mut seen = BTreeSet::new();
     for piece in pieces.filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path))) {
         // A worker's file of this name may be another file than the local one.
-        let same = |path: &Path| fs::metadata(path).is_ok_and(|found| FileStamp::of(&found) == piece.stamp);
+        let same = |path: &Path| {
+            fs::metadata(path).is_ok_and(|found| FileStamp::from_metadata(&found) == piece.stamp)
+        };
         let inside = fs::canonicalize(piece.path.to_path()).is_ok_and(|path| path.starts_with(&whole));
         if inside && (piece.place == Place::Submitter || same(piece.path.to_path())) {
             return Err(OutputError::HoldsInput {

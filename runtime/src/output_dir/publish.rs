@@ -311,7 +311,7 @@ pub(super) fn check_part(
     // Only a regular file is a part.
     let file = directory.open_file(name).map_err(OutputError::io("look at the part", &path))?;
     let found = file.metadata().map_err(OutputError::io("look at the part", &path))?;
-    let found = FileStamp::of(&found);
+    let found = FileStamp::from_metadata(&found);
     if found == stamp && found.size == part.bytes {
         return Ok(());
     }

@@ -47,7 +47,7 @@ pub struct Success {
 impl Success {
     /// Creates it from the last status of a job.
     #[must_use]
-    pub fn of(status: &JobStatus, columns: Option<Vec<String>>) -> Self {
+    pub fn from_status(status: &JobStatus, columns: Option<Vec<String>>) -> Self {
         Self {
             schema: SCHEMA,
             job: status.name.clone(),

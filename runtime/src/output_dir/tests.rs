@@ -111,7 +111,7 @@ fn built(out: &Path, content: &str) -> (Part, BuiltPart, PathBuf) {
     let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
     fs::write(&path, content).unwrap();
     let (bytes, crc32c) = (content.len() as u64, crc32c::crc32c(content.as_bytes()));
-    let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
+    let stamp = FileStamp::from_metadata(&fs::metadata(&path).unwrap());
     let part = Part { name: "part-00000".to_owned(), bytes, records: 1, crc32c, named: Vec::new() };
     (part, BuiltPart { attempt, stamp }, path)
 }
@@ -169,7 +169,7 @@ fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() 
             let attempt = TaskId::reduce(JobId(1), index).attempt(0);
             let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
             fs::write(&path, "it").unwrap();
-            let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
+            let stamp = FileStamp::from_metadata(&fs::metadata(&path).unwrap());
             let part = Part {
                 name: part_name(index, 2, PartFormat::default()),
                 bytes: 2,
@@ -277,7 +277,7 @@ fn finish_publishes_compressed_parts_and_no_mix_of_them() {
             let attempt = TaskId::reduce(JobId(1), index).attempt(0);
             let path = out.join(TEMPORARY).join(built_name(&"probe-1".parse().unwrap(), attempt));
             fs::write(&path, "it").unwrap();
-            let stamp = FileStamp::of(&fs::metadata(&path).unwrap());
+            let stamp = FileStamp::from_metadata(&fs::metadata(&path).unwrap());
             let crc32c = crc32c::crc32c(b"it");
             (
                 Part { name: name.to_owned(), bytes: 2, records: 1, crc32c, named: Vec::new() },

@@ -174,7 +174,7 @@ async fn receive(parts: &Parts, put: &PutPart, body: Incoming) -> Result<FileSta
         }
         // The first complete one is the attempt's part, and is never replaced.
         parts.directory.publish(&arriving, &parts.directory, named("")).map_err(Refusal::Disk)?;
-        Ok(FileStamp::of(&file.metadata().map_err(Refusal::Disk)?))
+        Ok(FileStamp::from_metadata(&file.metadata().map_err(Refusal::Disk)?))
     };
     let result = result.await;
     if result.is_err() {

@@ -79,7 +79,7 @@ async fn part_is_taken_with_the_permit_of_its_attempt_and_with_nothing_else() {
     assert_eq!(fs::read_dir(stand.directory.path().join(TEMPORARY)).unwrap().count(), 0);
     let stamp = stand.put(attempt(1), "allowed", &stand.permit(attempt(1))).await.unwrap();
     assert_eq!(fs::read_to_string(stand.built(attempt(1))).unwrap(), "allowed");
-    assert_eq!(stamp, FileStamp::of(&fs::metadata(stand.built(attempt(1))).unwrap()));
+    assert_eq!(stamp, FileStamp::from_metadata(&fs::metadata(stand.built(attempt(1))).unwrap()));
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn part_of_an_earlier_attempt_is_beside_that_of_the_later_and_each_is_sent
     stand.put(attempt(0), "of the earlier", &stand.permit(attempt(0))).await.unwrap();
     let again = stand.put(attempt(1), "another one!", &stand.permit(attempt(1))).await;
     assert_eq!(again, Err(StatusCode::CONFLICT));
-    assert_eq!(later, FileStamp::of(&fs::metadata(stand.built(attempt(1))).unwrap()));
+    assert_eq!(later, FileStamp::from_metadata(&fs::metadata(stand.built(attempt(1))).unwrap()));
     assert_eq!(fs::read_to_string(stand.built(attempt(1))).unwrap(), "of the later");
     let names = fs::read_dir(stand.directory.path().join(TEMPORARY)).unwrap();
     assert_eq!(names.count(), 2, "nothing is left of what was refused");

@@ -35,7 +35,7 @@ fn hash_of_string(bytes: &[u8]) -> i32 {
 impl PartRule {
     /// Returns the part of this key, among `partitions`.
     #[must_use]
-    pub fn of(&self, key: &[u8], partitions: u32) -> u32 {
+    pub fn part(&self, key: &[u8], partitions: u32) -> u32 {
         let hash = match self {
             // Hadoop starts at 1 here.
             Self::Hash => hash_bytes(1, key),
@@ -95,7 +95,7 @@ impl KeyCoding {
         };
         let length = u32::try_from(key.len())
             .map_err(|_| TaskError::new("a key has more than 4 GiB, which none may"))?;
-        scratch.key.extend_from_slice(&self.partition.of(key, partitions).to_be_bytes());
+        scratch.key.extend_from_slice(&self.partition.part(key, partitions).to_be_bytes());
         order.push_order(key, &mut scratch.key);
         scratch.value.extend_from_slice(&length.to_be_bytes());
         scratch.value.extend_from_slice(key);
@@ -131,7 +131,7 @@ impl Partitioner for KeyPartitioner {
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
         match key.first_chunk::<NUMBER_BYTES>() {
             Some(number) if self.0.order.is_some() => u32::from_be_bytes(*number),
-            _ => self.0.partition.of(key, partitions),
+            _ => self.0.partition.part(key, partitions),
         }
     }
 }

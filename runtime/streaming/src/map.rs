@@ -40,7 +40,7 @@ impl StreamInput {
     }
 
     fn setup(&mut self, task: &TaskContext) -> TaskResult {
-        let place = AttemptPlace::of(&self.job, task)?;
+        let place = AttemptPlace::new(&self.job, task)?;
         if let Some(words) = &self.job.mapper {
             self.command = Some(TaskCommand::start(&self.job, &place, words, "map")?);
         }

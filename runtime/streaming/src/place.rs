@@ -22,7 +22,7 @@ pub(super) struct AttemptPlace {
 }
 
 impl AttemptPlace {
-    pub fn of(job: &StreamingJob, task: &TaskContext) -> TaskResult<Self> {
+    pub fn new(job: &StreamingJob, task: &TaskContext) -> TaskResult<Self> {
         let directory = task.directory().map(Path::to_owned);
         let directory =
             directory.ok_or_else(|| TaskError::config("a command needs a worker, which has a directory"))?;

@@ -123,11 +123,11 @@ impl TaskCommand {
                 .map_err(|error| without_interpreter(&file, error))
             })
             .map_err(|error| cannot_run(program, directory.path(), &error))?;
-        Self::attend(job, place, words, started, directory)
+        Self::adopt(job, place, words, started, directory)
     }
 
     /// Takes over a process that has been started.
-    fn attend(
+    fn adopt(
         job: &Arc<StreamingJob>,
         place: &AttemptPlace,
         words: &[String],
@@ -303,7 +303,7 @@ impl TaskCommand {
     fn wait(&mut self, writes: bool, sink: &mut dyn LineSink) -> TaskResult {
         let ready = self.pipes.wait(writes, LOOK_PAUSE)?;
         if ready == PipesReady::default() {
-            return self.look(sink);
+            return self.check_process(sink);
         }
         if ready.output {
             self.take_output(sink)?;
@@ -343,7 +343,7 @@ impl TaskCommand {
                 break;
             }
             self.is_seen();
-            self.talk.take(&self.read);
+            self.talk.push(&self.read);
         }
     }
 
@@ -355,10 +355,10 @@ impl TaskCommand {
 
     /// Checks if the attempt is cancelled, if the last check is old enough.
     fn look_now_and_then(&mut self, sink: &mut dyn LineSink) -> TaskResult {
-        if self.looked.elapsed() < LOOK_PAUSE { Ok(()) } else { self.look(sink) }
+        if self.looked.elapsed() < LOOK_PAUSE { Ok(()) } else { self.check_process(sink) }
     }
 
-    fn look(&mut self, sink: &mut dyn LineSink) -> TaskResult {
+    fn check_process(&mut self, sink: &mut dyn LineSink) -> TaskResult {
         self.life.show();
         let before = Instant::now();
         if sink.is_cancelled() {

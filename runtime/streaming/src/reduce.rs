@@ -33,7 +33,7 @@ impl Reducer for StreamReducer {
 
     fn setup(&mut self, task: &TaskContext, _: &mut Output) -> TaskResult {
         if let Some(words) = &self.job.reducer {
-            let place = AttemptPlace::of(&self.job, task)?;
+            let place = AttemptPlace::new(&self.job, task)?;
             self.command = Some(TaskCommand::start(&self.job, &place, words, "reduce")?);
         }
         Ok(())

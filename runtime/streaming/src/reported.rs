@@ -43,8 +43,8 @@ pub(super) struct Talk {
 
 impl Talk {
     /// Handles bytes of standard error.
-    pub fn take(&mut self, bytes: &[u8]) {
-        let Ok(_) = self.cutter.push(bytes, |lines| each_line(lines, |line| self.reported.take(line)));
+    pub fn push(&mut self, bytes: &[u8]) {
+        let Ok(_) = self.cutter.push(bytes, |lines| each_line(lines, |line| self.reported.handle_line(line)));
         if LINE_BYTES_MAX < self.cutter.held() {
             self.end_line();
         }
@@ -52,7 +52,7 @@ impl Talk {
 
     /// Ends the last line, if it has no end.
     pub fn end_line(&mut self) {
-        let Ok(_) = self.cutter.finish(|lines| each_line(lines, |line| self.reported.take(line)));
+        let Ok(_) = self.cutter.finish(|lines| each_line(lines, |line| self.reported.handle_line(line)));
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Reported {
 
 impl Reported {
     /// Handles one line, without its end. Lines that are not for the framework go to the log.
-    fn take(&mut self, mut line: &[u8]) -> Result<(), Infallible> {
+    fn handle_line(&mut self, mut line: &[u8]) -> Result<(), Infallible> {
         // It may follow text without a line end.
         if let Some((at, counts)) = memchr::memmem::rfind(line, END_MARK.as_bytes())
             .and_then(|at| Some((at, end_counts(&line[at + END_MARK.len()..])?)))

@@ -11,8 +11,8 @@ fn partitions_are_hadoops() {
     assert_eq!(hash_bytes(1, b""), 1);
     assert_eq!(hash_bytes(1, b"a"), 128);
     assert_eq!(hash_bytes(1, "é".as_bytes()), 31 * (31 - 61) - 87);
-    assert_eq!(hash.of(b"a", 3), 128 % 3);
-    assert_eq!(hash.of(b"", 5), 1);
+    assert_eq!(hash.part(b"a", 3), 128 % 3);
+    assert_eq!(hash.part(b"", 5), 1);
 }
 
 #[test]
@@ -33,14 +33,14 @@ fn fields(options: &str) -> PartRule {
 #[test]
 fn fields_of_keys_choose_the_partition() {
     let both = fields("-k1,2");
-    assert_eq!(both.of(b"11.12.1.2", 12), both.of(b"11.12.9.9", 12));
-    assert_eq!(both.of(b"", 12), 0);
+    assert_eq!(both.part(b"11.12.1.2", 12), both.part(b"11.12.9.9", 12));
+    assert_eq!(both.part(b"", 12), 0);
     let second = fields("-k2,2");
-    assert_eq!(second.of(b"x.7", 100), u32::from(b'7') % 100);
-    assert_eq!(second.of(b"no field", 100), 0, "nothing is hashed");
-    assert_eq!(PartRule::Fields(KeySpecs::first_fields(1, ".")).of(b"7.x", 100), u32::from(b'7') % 100);
+    assert_eq!(second.part(b"x.7", 100), u32::from(b'7') % 100);
+    assert_eq!(second.part(b"no field", 100), 0, "nothing is hashed");
+    assert_eq!(PartRule::Fields(KeySpecs::first_fields(1, ".")).part(b"7.x", 100), u32::from(b'7') % 100);
     // Without a part it is `String.hashCode`.
-    assert_eq!(fields("").of("é".as_bytes(), 1000), 0xe9);
+    assert_eq!(fields("").part("é".as_bytes(), 1000), 0xe9);
 }
 
 fn ordered(options: &str, keys: &[&str]) -> Vec<String> {
@@ -107,7 +107,7 @@ proptest! {
             coding.encode((&key, &value), 7, &mut scratch).unwrap();
             prop_assert_eq!(coding.decode(&scratch.key, &scratch.value).unwrap(), (&key[..], &value[..]));
             let part = KeyPartitioner(std::sync::Arc::new(coding)).partition(&scratch.key, 7);
-            prop_assert_eq!(part, PartRule::Hash.of(&key, 7));
+            prop_assert_eq!(part, PartRule::Hash.part(&key, 7));
         }
     }
 }

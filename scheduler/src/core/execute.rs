@@ -121,7 +121,7 @@ impl Floor for Executor<'_> {
         !self.ledger.workers.pooled
     }
 
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         let workers = &self.ledger.workers;
         match station {
             // A place behind running attempts counts as free, so that policies continue to it.

@@ -193,7 +193,7 @@ impl Core {
     /// Explains which segments its reduces wait for.
     fn explain_gathering(&self, id: JobId, sentences: &mut Vec<String>) {
         let Some(job) = self.ledger.jobs.get(&id) else { return };
-        let snapshot = crate::core::JobSnapshot::of(job, None);
+        let snapshot = crate::core::JobSnapshot::from_job(job, None);
         if 0 < snapshot.reduces.pending {
             sentences.push(format!("{} of its reduces have no home yet", snapshot.reduces.pending));
         }

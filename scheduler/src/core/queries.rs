@@ -96,14 +96,14 @@ impl Core {
     #[must_use]
     pub fn job(&self, id: JobId) -> Option<JobSnapshot> {
         match self.ledger.jobs.get(&id) {
-            Some(job) => Some(JobSnapshot::of(job, None)),
+            Some(job) => Some(JobSnapshot::from_job(job, None)),
             None => self.ledger.ended.by_id.get(&id).cloned(),
         }
     }
 
     /// Returns the live jobs in the order of arrival.
     pub fn live_jobs(&self) -> impl Iterator<Item = JobSnapshot> {
-        self.ledger.jobs.values().map(|job| JobSnapshot::of(job, None))
+        self.ledger.jobs.values().map(|job| JobSnapshot::from_job(job, None))
     }
 
     /// Returns the recently ended jobs in the order of arrival.
@@ -121,12 +121,12 @@ impl Core {
     /// Returns this worker if it is live.
     #[must_use]
     pub fn worker(&self, id: WorkerId) -> Option<WorkerSnapshot> {
-        self.ledger.workers.get(id).map(|worker| WorkerSnapshot::of(worker, &self.ledger))
+        self.ledger.workers.get(id).map(|worker| WorkerSnapshot::from_worker(worker, &self.ledger))
     }
 
     /// Returns the live workers by id.
     pub fn workers(&self) -> impl Iterator<Item = WorkerSnapshot> {
-        self.ledger.workers.iter().map(|worker| WorkerSnapshot::of(worker, &self.ledger))
+        self.ledger.workers.iter().map(|worker| WorkerSnapshot::from_worker(worker, &self.ledger))
     }
 
     /// True if a draining worker may leave: nothing runs there, and others lack none of its outputs or have had enough
@@ -182,7 +182,7 @@ impl Core {
 
     /// Returns the attempts that hold a slot, are queued behind one, or are suspended, by id.
     pub fn attempts(&self) -> impl Iterator<Item = (AttemptId, AttemptSnapshot)> {
-        self.ledger.attempts.iter().map(|(&id, attempt)| (id, AttemptSnapshot::of(attempt)))
+        self.ledger.attempts.iter().map(|(&id, attempt)| (id, AttemptSnapshot::from_attempt(attempt)))
     }
 
     /// Returns the maps of this live job whose output is empty, one bit each, 64 to a word, lowest first. Maps beyond
@@ -224,7 +224,7 @@ impl Core {
     /// Returns this attempt if it holds a slot, is queued behind one, or is suspended.
     #[must_use]
     pub fn attempt(&self, id: AttemptId) -> Option<AttemptSnapshot> {
-        self.ledger.attempts.get(&id).map(AttemptSnapshot::of)
+        self.ledger.attempts.get(&id).map(AttemptSnapshot::from_attempt)
     }
 
     /// Number of outputs of this live job that the worker keeps.

@@ -98,7 +98,7 @@ impl Floor for UnlimitedSlots<'_> {
         self.unified
     }
 
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         match station {
             Station::Shuffle => 0.0,
             _ => f64::from(self.slots_max - self.total),

@@ -82,7 +82,8 @@ fn moves_from_slow(ledger: &Ledger) -> Vec<HomeMove> {
 
 fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec<HomeMove>) {
     let Some(partitions) = job.homes.at.get(&home) else { return };
-    let slots = |id: WorkerId| ledger.workers.get(id).map_or(0, |worker| worker.slots().of(TaskKind::Reduce));
+    let slots =
+        |id: WorkerId| ledger.workers.get(id).map_or(0, |worker| worker.slots().count(TaskKind::Reduce));
     let load = |id: WorkerId, homes: u32| homes_load(homes, slots(id), ledger.workers.delay(id));
     let mut given: BTreeMap<WorkerId, u32> = BTreeMap::new();
     let mut left = partitions.len() as u32;
@@ -141,7 +142,7 @@ fn moves(ledger: &Ledger) -> Vec<HomeMove> {
 /// True if an idle worker would finish a reduce before its keep. The idle worker has an idle slot, which may be slow.
 /// At the keep this many tasks come before the reduce, and at least one of them runs.
 fn is_sooner(ledger: &Ledger, idle: WorkerId, home: WorkerId, before: u32) -> bool {
-    let slots = ledger.workers.get(home).map_or(1, |worker| worker.slots().of(TaskKind::Reduce));
+    let slots = ledger.workers.get(home).map_or(1, |worker| worker.slots().count(TaskKind::Reduce));
     let (here, there) = (ledger.workers.delay(home), ledger.workers.delay(idle));
     there <= 1.0 || homes_load(1, 1, there) < homes_load(before + 2, slots, here)
 }

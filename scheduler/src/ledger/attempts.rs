@@ -155,7 +155,7 @@ impl Ledger {
             }
         }
         if let Some(line) = line {
-            self.lines[station_of(task.kind)].take(line);
+            self.lines[station_of(task.kind)].use_credit(line);
         }
         let quick = quick && !queued;
         let record = Attempt { queued, quick, line, place, ..Attempt::running(worker, self.now) };

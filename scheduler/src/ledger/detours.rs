@@ -57,7 +57,7 @@ impl Ledger {
             return false;
         };
         let elsewhere = self.workers.iter().filter(|worker| worker.id != way.from && worker.id != home);
-        let slots: u32 = elsewhere.map(|worker| worker.slots().of(TaskKind::Map)).sum();
+        let slots: u32 = elsewhere.map(|worker| worker.slots().count(TaskKind::Map)).sum();
         let (mut bytes, mut work) = (0.0, 0.0);
         for job in self.jobs.values() {
             let behind = job.behind(home, way.from);

@@ -74,7 +74,7 @@ impl Job {
         for map in gathered.iter().filter(|&map| !self.outputs.empty.get(map)) {
             self.maps[map as usize].lacking += 1;
             if let Some(arrivals) = self.homes.gathered.get_mut(&home) {
-                arrivals.take(map);
+                arrivals.remove(map);
             }
         }
         self.set_reduce(partition, ReduceState::Gathering);
@@ -144,7 +144,7 @@ impl Job {
             return;
         }
         let slots = |worker: WorkerId, workers: &Workers| {
-            workers.get(worker).map_or(0, |worker| worker.slots().of(TaskKind::Reduce))
+            workers.get(worker).map_or(0, |worker| worker.slots().count(TaskKind::Reduce))
         };
         let load = |homes: u32, worker: WorkerId, workers: &Workers| {
             (u64::from(homes) << 32) / u64::from(slots(worker, workers).max(1))

@@ -57,7 +57,7 @@ impl LineCredits {
         !broken(line) || !(0..self.wanted.len()).any(|other| broken(other) && ahead(other))
     }
 
-    pub(crate) fn take(&mut self, line: Line) {
+    pub(crate) fn use_credit(&mut self, line: Line) {
         self.held[line.0 as usize] += 1;
     }
 

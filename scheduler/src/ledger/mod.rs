@@ -227,7 +227,7 @@ impl Ledger {
         job.queue.disperse(&mut self.workers);
         self.workers.forget(id, job.marks().into_iter());
         self.unseen.dirty.remove(&id);
-        let snapshot = JobSnapshot::of(&job, Some((self.now, outcome)));
+        let snapshot = JobSnapshot::from_job(&job, Some((self.now, outcome)));
         self.ended.keep(snapshot, self.config.ended_jobs_max);
         match job.handle {
             Some(_) => self.unseen.left.push(job),

@@ -87,7 +87,7 @@ impl Job {
     pub(crate) fn home_lacks(&self, home: WorkerId, map: u32) -> bool {
         let Some(partitions) = self.homes.at.get(&home) else { return false };
         let (came, ended) =
-            self.homes.gathered.get(&home).map_or((0, 0), |arrivals| (arrivals.of(map), arrivals.ended));
+            self.homes.gathered.get(&home).map_or((0, 0), |arrivals| (arrivals.count(map), arrivals.ended));
         !self.outputs.empty.get(map) && came < partitions.len() as u32 + ended
     }
 

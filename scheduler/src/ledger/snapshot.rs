@@ -108,7 +108,7 @@ impl JobSnapshot {
         self.attempts.localities[locality as usize]
     }
 
-    pub(crate) fn of(job: &Job, end: Option<(Time, Outcome)>) -> Self {
+    pub(crate) fn from_job(job: &Job, end: Option<(Time, Outcome)>) -> Self {
         let reduces = |state: ReduceState| job.counts.reduces[state as usize];
         let pending = job.homes.unassigned.len() as u32;
         let started = job.tally.first_launch.is_some();
@@ -177,7 +177,7 @@ pub struct WorkerSnapshot {
 }
 
 impl WorkerSnapshot {
-    pub(crate) fn of(worker: &Worker, ledger: &Ledger) -> Self {
+    pub(crate) fn from_worker(worker: &Worker, ledger: &Ledger) -> Self {
         let jobs = || worker.marks.jobs.iter().filter_map(|job| ledger.jobs.get(job));
         WorkerSnapshot {
             id: worker.id,
@@ -217,7 +217,7 @@ pub struct AttemptSnapshot {
 }
 
 impl AttemptSnapshot {
-    pub(crate) fn of(attempt: &Attempt) -> Self {
+    pub(crate) fn from_attempt(attempt: &Attempt) -> Self {
         AttemptSnapshot {
             worker: attempt.worker,
             started: attempt.started,

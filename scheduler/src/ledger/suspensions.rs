@@ -116,7 +116,7 @@ impl Ledger {
         record.line = line;
         let worker = record.worker;
         if let Some(line) = line {
-            self.lines[station_of(TaskKind::Reduce)].take(line);
+            self.lines[station_of(TaskKind::Reduce)].use_credit(line);
         }
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of live jobs are resumed");
         job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);

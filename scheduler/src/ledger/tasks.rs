@@ -142,7 +142,7 @@ pub(crate) struct GatheredSegments {
 
 impl GatheredSegments {
     /// Number of partitions, ended ones included, that have this map.
-    pub(crate) fn of(&self, map: u32) -> u32 {
+    pub(crate) fn count(&self, map: u32) -> u32 {
         self.segments.get(map as usize).copied().unwrap_or(0)
     }
 
@@ -155,7 +155,7 @@ impl GatheredSegments {
     }
 
     /// Removes a partition that had this map.
-    pub(crate) fn take(&mut self, map: u32) {
+    pub(crate) fn remove(&mut self, map: u32) {
         self.segments[map as usize] -= 1;
     }
 }

@@ -80,7 +80,7 @@ impl Worker {
     /// Number of free slots for this kind that an attempt can get now; 0 while the worker is silent or draining.
     #[must_use]
     pub fn free(&self, kind: TaskKind) -> u32 {
-        if self.gets_nothing() { 0 } else { self.slots.of(kind) - self.used[self.pool(kind)] }
+        if self.gets_nothing() { 0 } else { self.slots.count(kind) - self.used[self.pool(kind)] }
     }
 
     fn gets_nothing(&self) -> bool {
@@ -109,7 +109,7 @@ impl Worker {
     /// first.
     #[must_use]
     pub fn service_rate(&self) -> Option<f64> {
-        Some(self.slot_rate? * f64::from(self.slots.of(TaskKind::Map)))
+        Some(self.slot_rate? * f64::from(self.slots.count(TaskKind::Map)))
     }
 
     /// Returns the time of tasks here relative to other workers; 1 if unknown.

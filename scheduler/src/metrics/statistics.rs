@@ -76,7 +76,7 @@ pub struct Interval {
 impl Interval {
     /// Computes the interval of independent samples, such as one mean for each seed; `None` without samples.
     #[must_use]
-    pub fn of(samples: &[f64]) -> Option<Interval> {
+    pub fn from_samples(samples: &[f64]) -> Option<Interval> {
         samples.iter().copied().collect::<Moments>().interval()
     }
 
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn an_interval_of_three_samples_is_students() {
-        let interval = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+        let interval = Interval::from_samples(&[1.0, 2.0, 3.0]).unwrap();
         assert_eq!((interval.mean, interval.samples), (2.0, 3));
         // 4.302653 · sqrt(1 / 3)
         assert!((interval.half_width.unwrap() - 2.484_138).abs() < 1e-5);
-        assert_eq!(Interval::of(&[5.0]).unwrap().half_width, None);
-        assert_eq!(Interval::of(&[]), None);
+        assert_eq!(Interval::from_samples(&[5.0]).unwrap().half_width, None);
+        assert_eq!(Interval::from_samples(&[]), None);
     }
 
     #[test]
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_difference_of_two_means_has_welchs_interval() {
-        let one = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
-        let other = Interval::of(&[10.0, 14.0, 18.0, 22.0]).unwrap();
+        let one = Interval::from_samples(&[1.0, 2.0, 3.0]).unwrap();
+        let other = Interval::from_samples(&[10.0, 14.0, 18.0, 22.0]).unwrap();
         // Variances 1 and 80 / 3 over 3 and 4: standard error sqrt(7), 49 / (1 / 18 + 400 / 27) degrees of freedom.
         let apart = one.minus(&other);
         assert_eq!((apart.mean, apart.samples), (-14.0, 4));
@@ -185,12 +185,12 @@ mod tests {
         let exact = one.minus(&Interval::exactly(0.5));
         assert!((exact.half_width.unwrap() - one.half_width.unwrap()).abs() < 1e-9);
         assert_eq!(Interval::exactly(3.0).minus(&Interval::exactly(2.0)).half_width, Some(0.0));
-        assert_eq!(one.minus(&Interval::of(&[1.0]).unwrap()).half_width, None);
+        assert_eq!(one.minus(&Interval::from_samples(&[1.0]).unwrap()).half_width, None);
     }
 
     #[test]
     fn a_single_further_sample_is_further_off_than_the_mean() {
-        let one = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+        let one = Interval::from_samples(&[1.0, 2.0, 3.0]).unwrap();
         let apart = one.minus_drawn_alike(7.0, 1);
         assert_eq!(apart.mean, -5.0);
         assert!((apart.half_width.unwrap() - 4.302_653 * (4.0_f64 / 3.0).sqrt()).abs() < 1e-5);

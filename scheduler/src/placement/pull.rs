@@ -59,7 +59,7 @@ impl Placement for Pull {
         let home = workers
             .iter()
             .filter(|worker| job.may_use(worker.id(), workers))
-            .min_by_key(|worker| key(worker.id(), worker.slots().of(TaskKind::Reduce)))
+            .min_by_key(|worker| key(worker.id(), worker.slots().count(TaskKind::Reduce)))
             .expect("homes are asked for while there are workers")
             .id();
         self.last_home = Some(home);

@@ -8,7 +8,7 @@ pub trait Floor {
     /// True if maps and reduces share the same capacity.
     fn unified(&self) -> bool;
     /// Returns the unused capacity of this station.
-    fn left(&self, station: Station) -> f64;
+    fn remaining(&self, station: Station) -> f64;
     /// Returns the capacity that the job holds at this station.
     fn held(&self, job: Handle, station: Station) -> f64;
     /// Starts one task if one can start now, from `line` if given. Returns true if so.

@@ -84,16 +84,16 @@ impl<'a> Plan<'a> {
                 if !self.floor.join(job, station, weight) {
                     self.join_tier(job, station, weight, reason);
                 }
-                return 0.0 < self.left(station);
+                return 0.0 < self.remaining(station);
             }
             Share::All => self.raise(job, station, f64::INFINITY, None, reason),
             Share::Slots(target) => self.raise(job, station, f64::from(target), None, reason),
             Share::In(line) => {
                 self.raise(job, station, f64::INFINITY, Some(line), reason);
-                return self.floor.line_open(station, line) && 0.0 < self.left(station);
+                return self.floor.line_open(station, line) && 0.0 < self.remaining(station);
             }
         }
-        0.0 < self.left(station)
+        0.0 < self.remaining(station)
     }
 
     fn raise(&mut self, job: Handle, station: Station, target: f64, line: Option<Line>, reason: Reason) {
@@ -118,8 +118,8 @@ impl<'a> Plan<'a> {
 
     /// Returns the capacity left at this station, before an open tier takes its part.
     #[must_use]
-    pub fn left(&self, station: Station) -> f64 {
-        self.floor.left(station)
+    pub fn remaining(&self, station: Station) -> f64 {
+        self.floor.remaining(station)
     }
 
     /// Returns what the job holds at this station now, in slots (a rate in the fluid model), including grants of this

@@ -57,7 +57,7 @@ impl Floor for Counts {
     fn unified(&self) -> bool {
         self.unified
     }
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         f64::from(self.free[self.pool(station)])
     }
     fn held(&self, job: Handle, station: Station) -> f64 {

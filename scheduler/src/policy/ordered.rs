@@ -72,7 +72,7 @@ pub(super) fn walk<K>(
     mut reason: impl FnMut(Handle) -> Reason,
     fed: &mut Vec<(K, Handle)>,
 ) {
-    let left = |plan: &Plan<'_>| stations.iter().any(|&station| 0.0 < plan.left(station));
+    let left = |plan: &Plan<'_>| stations.iter().any(|&station| 0.0 < plan.remaining(station));
     if !left(plan) {
         return;
     }

@@ -103,12 +103,12 @@ impl Policy for Ps {
         let share = |job: Handle| Share::Weight(view.row(job).weight);
         let reason = Reason::Own("an equal share");
         self.fed.clear();
-        if 0.0 < plan.left(Station::Reduce) {
+        if 0.0 < plan.remaining(Station::Reduce) {
             for job in reduces.iter() {
                 plan.grant(job, Station::Reduce, share(job), reason);
             }
         }
-        if 0.0 < plan.left(Station::Map) {
+        if 0.0 < plan.remaining(Station::Map) {
             for job in maps.iter().take(self.limit.map_or(usize::MAX, |limit| limit as usize)) {
                 plan.grant(job, Station::Map, share(job), reason);
                 // The amount is known only when the tier closes, but it is above 0.

@@ -183,7 +183,7 @@ impl Policy for SplitSrpt {
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-        if 0.0 < plan.left(Station::Reduce) {
+        if 0.0 < plan.remaining(Station::Reduce) {
             for job in self.reducing.iter() {
                 if !plan.grant(job, Station::Reduce, Share::All, Reason::Oldest) {
                     break;
@@ -207,7 +207,7 @@ impl Policy for SplitSrpt {
             plan.lines(station, &fractions);
             first.grant(MAP_HEAVY, station, view, plan, Share::In(Line(0)));
             second.grant(SHUFFLE_HEAVY, station, view, plan, Share::In(Line(1)));
-            if hands_over && 0.0 < plan.left(station) {
+            if hands_over && 0.0 < plan.remaining(station) {
                 second.grant(SHUFFLE_HEAVY, station, view, plan, Share::All);
                 first.grant(MAP_HEAVY, station, view, plan, Share::All);
             }

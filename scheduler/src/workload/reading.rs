@@ -39,7 +39,7 @@ pub struct Trace {
 
 impl Trace {
     /// Adds a line of a trace.
-    pub(super) fn take(
+    pub(super) fn add_line(
         &mut self,
         line: u64,
         job: Result<Job, super::LineError>,

@@ -52,7 +52,7 @@ pub(super) fn read(text: &str, reading: &Reading) -> Result<Trace, WorkloadError
             Some(Err(error)) => (next_object(rest), Err(LineError::Json { words: error.to_string() })),
             None => break,
         };
-        trace.take(line, job, reading)?;
+        trace.add_line(line, job, reading)?;
         line += newlines(&rest[..length]);
         offset += length;
     }

@@ -30,7 +30,7 @@ pub(super) fn read(text_of_all: &str, reading: &Reading) -> Result<Trace, Worklo
                 Ok(sizes.job(&reading.costs, reading.scale.bytes))
             }
         };
-        trace.take(line, job, reading)?;
+        trace.add_line(line, job, reading)?;
     }
     Ok(trace)
 }

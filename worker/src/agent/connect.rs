@@ -20,7 +20,7 @@ pub(super) async fn join(
 ) -> Result<Option<Duplex>, WorkerError> {
     let started = Instant::now();
     let mut said = Instant::now();
-    let door = MasterDoor::of(config);
+    let door = MasterDoor::from_config(config);
     loop {
         let tried = tokio::select! {
             tried = door.connect() => tried,

@@ -87,7 +87,7 @@ fn read_range(range: &RangeRequest) -> Result<Bytes, StatusCode> {
     let file = open_regular(range.path.to_path()).map_err(failed)?;
     let check = || {
         let now = file.metadata().map_err(failed)?;
-        let same = now.is_file() && FileStamp::of(&now) == range.stamp;
+        let same = now.is_file() && FileStamp::from_metadata(&now) == range.stamp;
         if same { Ok(()) } else { Err(StatusCode::CONFLICT) }
     };
     check()?;
@@ -122,7 +122,7 @@ pub enum FileKey {
 }
 
 impl FileKey {
-    fn of(&self, place: Place) -> Option<&Secret> {
+    fn secret_for(&self, place: Place) -> Option<&Secret> {
         match (self, place) {
             (FileKey::OfJob(key), _) => Some(key),
             (FileKey::OfWorkers(keys), Place::Worker(worker)) => keys.get(&worker),
@@ -156,7 +156,7 @@ impl JobFiles {
             file: piece.path.clone(),
             stamp: piece.stamp,
             endpoint: endpoint.clone(),
-            key: self.key.of(piece.place).cloned(),
+            key: self.key.secret_for(piece.place).cloned(),
             pool: self.pool.clone(),
             runtime: self.runtime.clone(),
         })
@@ -262,7 +262,7 @@ mod tests {
     use rustix::io::Errno;
 
     fn request(path: &std::path::Path, length: u64) -> RangeRequest {
-        let stamp = FileStamp::of(&std::fs::metadata(path).unwrap());
+        let stamp = FileStamp::from_metadata(&std::fs::metadata(path).unwrap());
         RangeRequest { path: FilePath::from(path), stamp, offset: 1, length }
     }
 

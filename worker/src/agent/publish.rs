@@ -71,12 +71,12 @@ fn shared(job: &RunningJob) -> io::Result<Directory> {
     directory.refuse_foreign(true)?;
     let temporary = directory.directory(commit::TEMPORARY)?;
     temporary.refuse_shared()?;
-    temporary.look(job.order.output_probe.as_str())?;
+    temporary.entry_metadata(job.order.output_probe.as_str())?;
     Ok(temporary)
 }
 
 impl PartFile {
-    fn of(assignment: &Assignment, setting: &SlotSetting) -> Result<Self, Failed> {
+    fn for_attempt(assignment: &Assignment, setting: &SlotSetting) -> Result<Self, Failed> {
         let name = commit::built_name(&assignment.job.order.output_probe, assignment.attempt);
         let directory = match destination(&assignment.job)? {
             Destination::Shared(temporary) => temporary.clone(),
@@ -106,7 +106,7 @@ pub(super) fn open_output(
     assignment: &Assignment,
     setting: &SlotSetting,
 ) -> Result<(Output, PartFile), Failed> {
-    let built = PartFile::of(assignment, setting)?;
+    let built = PartFile::for_attempt(assignment, setting)?;
     let job = assignment.job.clone();
     // No directory is created for it: if `_temporary` is missing, the job is over and must not come back.
     let file = built.create().map_err(|source| built.failed(&source))?;
@@ -162,9 +162,9 @@ pub(super) fn finish_part(
     fault::place("commit.before");
     let (stamp, sent) = match destination(job)? {
         Destination::Shared(_) => {
-            let metadata = built.directory.look(&built.name);
+            let metadata = built.directory.entry_metadata(&built.name);
             let metadata = metadata.map_err(|source| built.failed(&source))?;
-            (FileStamp::of(&metadata), false)
+            (FileStamp::from_metadata(&metadata), false)
         }
         Destination::Submitter(endpoint) => {
             (send_parts(assignment, setting, endpoint, built, &part, &permit)?, true)
@@ -275,7 +275,7 @@ fn send_file(
 
 pub(super) fn remove_built(assignment: &Assignment, setting: &SlotSetting) {
     if assignment.job.destination.get().is_some()
-        && let Ok(built) = PartFile::of(assignment, setting)
+        && let Ok(built) = PartFile::for_attempt(assignment, setting)
     {
         for named in assignment.job.named_outputs().iter() {
             built.named(named).remove();

@@ -117,7 +117,7 @@ enum Tried {
 }
 
 impl MasterDoor {
-    pub(super) fn of(config: &WorkerConfig) -> Self {
+    pub(super) fn from_config(config: &WorkerConfig) -> Self {
         let (master, token) = (config.master.clone(), config.token.clone());
         Self { master, token, plaintext: config.bind.permissions.plaintext() }
     }

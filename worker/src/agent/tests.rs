@@ -135,7 +135,7 @@ impl TestMaster {
         let endpoint = Endpoint::of_address(address, None);
         let config = WorkerConfig {
             master: endpoint.clone(),
-            token: Token::of(&Secret::from_bytes([7; 32]), "work@0").unwrap(),
+            token: Token::derive(&Secret::from_bytes([7; 32]), "work@0").unwrap(),
             ended_proof: Secret::from_bytes([8; 32]),
             settings: WorkerSettings {
                 speed,
@@ -293,7 +293,7 @@ impl TestMaster {
             })
             .await;
         let stored = std::fs::read(self.built(attempt)).unwrap();
-        assert_eq!(stamp, FileStamp::of(&std::fs::metadata(self.built(attempt)).unwrap()));
+        assert_eq!(stamp, FileStamp::from_metadata(&std::fs::metadata(self.built(attempt)).unwrap()));
         assert_eq!(part.name, part_name(attempt.task.index, self.parts, self.compression.into()));
         assert_eq!((part.bytes, part.crc32c), (stored.len() as u64, crc32c::crc32c(&stored)));
         assert_eq!(report.bytes_out, part.bytes);

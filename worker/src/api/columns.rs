@@ -35,7 +35,7 @@ use std::borrow::Cow;
 ///     fn plan(&self) -> Result<JobPlan, PlanError> {
 ///         let columns = self.columns.clone();
 ///         let map = move |row: Record<'_>, out: &mut Emitter<String, u64>| {
-///             let [city, amount] = columns.of(&row)?;
+///             let [city, amount] = columns.fields(&row)?;
 ///             out.emit(&city, parse(&amount)?);
 ///             Ok(())
 ///         };
@@ -46,7 +46,7 @@ use std::borrow::Cow;
 /// }
 ///
 /// let job = Totals { table: "sales.csv".to_owned(), columns: Columns::default() };
-/// let written = Trial::of(job).file("sales.csv", "id,amount,city\n1,5,Oslo\n2,3,Quito\n3,4,Oslo\n").run()?;
+/// let written = Trial::new(job).file("sales.csv", "id,amount,city\n1,5,Oslo\n2,3,Quito\n3,4,Oslo\n").run()?;
 /// assert_eq!(written.lines(), ["Oslo\t9", "Quito\t3"]);
 /// # Ok::<(), gristmill_worker::testing::TrialError>(())
 /// ```
@@ -88,7 +88,7 @@ impl Columns {
     /// # Errors
     /// A row that ends before one of them, as a [bad record](TaskError::bad_record); a number of columns other than
     /// requested.
-    pub fn of<'a, const N: usize>(&self, row: &Record<'a>) -> TaskResult<[Cow<'a, str>; N]> {
+    pub fn fields<'a, const N: usize>(&self, row: &Record<'a>) -> TaskResult<[Cow<'a, str>; N]> {
         if self.places.len() != N {
             let count = self.places.len();
             return Err(TaskError::config(format!(
@@ -150,7 +150,7 @@ mod tests {
 
     fn fields<const N: usize>(columns: &Columns, row: &str) -> Result<[String; N], String> {
         let source = Source { path: "t.csv".to_owned(), input: 0 };
-        let found = columns.of(&Record::new(row.as_bytes(), 0, &source));
+        let found = columns.fields(&Record::new(row.as_bytes(), 0, &source));
         found.map(|fields| fields.map(Cow::into_owned)).map_err(|error| error.to_string())
     }
 

@@ -66,7 +66,7 @@ impl TaskContext {
     }
 
     /// Creates the context of an observed attempt.
-    pub(crate) fn of(context: &AttemptContext<'_>, counters: &Counters) -> Self {
+    pub(crate) fn from_attempt(context: &AttemptContext<'_>, counters: &Counters) -> Self {
         let AttemptContext { attempt, side, settings, progress, .. } = context;
         let progress = Some(Arc::clone(progress));
         let counters = counters.clone();

@@ -67,7 +67,7 @@ impl Hold {
     }
 
     /// Starts the attempt in this slot.
-    pub fn begin(&self, slot: u32) {
+    pub fn start(&self, slot: u32) {
         self.held().slot = Some(slot);
     }
 
@@ -77,7 +77,7 @@ impl Hold {
     }
 
     /// Orders the attempt to stop; `asking` runs before it can. Returns true if it is ordered now.
-    pub fn ask(&self, asking: impl FnOnce()) -> bool {
+    pub fn order_stop(&self, asking: impl FnOnce()) -> bool {
         let mut held = self.held();
         if held.stage == Stage::Runs && self.parking.is_some() {
             held.stage = Stage::Asked(Instant::now());

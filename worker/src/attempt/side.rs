@@ -45,13 +45,13 @@ impl SideInputs {
         Self { inputs, access: Some(access), limits, narrates: false }
     }
 
-    /// Records the records that are read, within limits, for [`SideInputs::told`].
+    /// Records the records that are read, within limits, for [`SideInputs::kept_inputs`].
     pub(crate) fn narrated(self, narrates: bool) -> Self {
         Self { narrates, ..self }
     }
 
     /// Returns the records read of the side inputs that tasks have requested, if they are recorded.
-    pub(crate) fn told(&self) -> Vec<KeptInputs> {
+    pub(crate) fn kept_inputs(&self) -> Vec<KeptInputs> {
         self.inputs.iter().filter_map(|input| input.told.get().cloned()).collect()
     }
 
@@ -101,7 +101,7 @@ impl SideInputs {
                 let files = read.map_err(task_error)?;
                 let blocks = files.blocks(&input.files);
                 if self.narrates {
-                    input.told.get_or_init(|| told(&input.files, &blocks));
+                    input.told.get_or_init(|| kept_records(&input.files, &blocks));
                 }
                 drop(engine);
                 let refuse = |record: Record<'_>, error| refuse_record(&bad, record, error);
@@ -178,7 +178,7 @@ impl SideContents {
     }
 }
 
-fn told(side: &Split, blocks: &[Block<'_>]) -> KeptInputs {
+fn kept_records(side: &Split, blocks: &[Block<'_>]) -> KeptInputs {
     let mut narrator = RecordNarrator::default();
     for block in blocks {
         block.records().for_each(|record| narrator.record(record.offset(), record.bytes()));

@@ -111,10 +111,10 @@ pub(crate) fn merge_combining<V: Value>(
         key.clear();
         key.extend_from_slice(tree.key());
         let rank = tree.rank();
-        let mut total = V::own(V::decode(tree.value())?);
+        let mut total = V::from_view(V::decode(tree.value())?);
         more = tree.advance()?;
         while more && tree.stands_at(&key, rank) {
-            combiner.fold(&mut total, V::own(V::decode(tree.value())?));
+            combiner.fold(&mut total, V::from_view(V::decode(tree.value())?));
             progress.step()?;
             more = tree.advance()?;
         }

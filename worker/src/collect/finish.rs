@@ -186,7 +186,7 @@ fn write_table<K: Key, V: Value>(
     let mut key_buffer = [0; 16];
     for slot in table.iter() {
         progress.step()?;
-        placed.push((partitioning.of(table.key(slot, &mut key_buffer), partitions)?, slot));
+        placed.push((partitioning.partition(table.key(slot, &mut key_buffer), partitions)?, slot));
     }
     placed.sort_by_key(|(partition, _)| *partition);
     placed.into_iter().try_for_each(|(partition, slot)| write(partition, slot))
@@ -215,7 +215,10 @@ fn write_sorted<K: Key, V: Value>(
     let mut placed = Vec::new();
     for slot in sorted.iter() {
         progress.step()?;
-        placed.push((partitioning.of(key_bytes(&sorted.long, slot.key, &mut buffer), partitions)?, slot));
+        placed.push((
+            partitioning.partition(key_bytes(&sorted.long, slot.key, &mut buffer), partitions)?,
+            slot,
+        ));
     }
     placed.sort_by_key(|(partition, _)| *partition);
     for (partition, slot) in placed {

@@ -22,9 +22,9 @@ impl<K: Key, V: Value> Emitter<K, V> {
     pub(crate) fn into_pairs(mut self) -> TaskResult<Vec<(K, V)>> {
         self.end_block()?;
         let EmitTarget::Kept(pairs) = self.target else { return Ok(Vec::new()) };
-        let decoded = pairs
-            .iter()
-            .map(|(key, value)| Ok::<_, TaskFailure>((K::own(K::decode(key)?), V::own(V::decode(value)?))));
+        let decoded = pairs.iter().map(|(key, value)| {
+            Ok::<_, TaskFailure>((K::from_view(K::decode(key)?), V::from_view(V::decode(value)?)))
+        });
         Ok(decoded.collect::<Result<_, _>>()?)
     }
 }

@@ -138,7 +138,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
     pub fn emit(&mut self, key: K::View<'_>, value: V::View<'_>) {
         // The fast path, to be inlined into the loop of the mapper: most pairs end here.
         if let EmitTarget::Combine(combining) = &mut self.target {
-            let (value, window) = (V::own(value), &self.window);
+            let (value, window) = (V::from_view(value), &self.window);
             let full =
                 K::with_bytes(key, &mut self.key_scratch, |key| combining.push(key, window.load(key), value));
             if full {
@@ -169,7 +169,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                     self.setting.progress.records_out.store(emitted, Relaxed);
                 }
                 K::with_bytes(key, &mut self.key_scratch, |key| {
-                    let partition = partitioning.of(key, partitions)?;
+                    let partition = partitioning.partition(key, partitions)?;
                     let added =
                         V::with_bytes(value, value_scratch, |value| sorting.add(partition, key, value));
                     Ok(added??)

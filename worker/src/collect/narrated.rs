@@ -49,7 +49,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
         let NarratedTarget { collector, narrator } = &mut **narrated;
         let added = match collector {
             EmitTarget::Combine(combining) => {
-                let (value, encoded) = (V::own(value), &mut self.value_scratch);
+                let (value, encoded) = (V::from_view(value), &mut self.value_scratch);
                 encoded.clear();
                 if let Err(error) = value.encode_owned(encoded) {
                     return self.spill_or_fail(Err(error.into()));
@@ -67,7 +67,7 @@ impl<K: Key, V: Value> Emitter<K, V> {
                 let (partitioning, partitions) = (&self.partitioning, self.setting.write.partitions);
                 let value_scratch = &mut self.value_scratch;
                 K::with_bytes(key, &mut self.key_scratch, |key| {
-                    let partition = partitioning.of(key, partitions)?;
+                    let partition = partitioning.partition(key, partitions)?;
                     let added = V::with_bytes(value, value_scratch, |value| {
                         narrator.emitted(key, value);
                         sorting.add(partition, key, value)
@@ -135,7 +135,7 @@ pub(crate) fn map_story<K: Key>(
         let wrong = |source| MergeError { map: None, source };
         let mut reader = SegmentReader::open(data).map_err(wrong)?;
         while reader.advance().map_err(wrong)? {
-            let (key, value) = words.of(reader.key(), reader.value());
+            let (key, value) = words.format(reader.key(), reader.value());
             let hash = partitioning.hash(reader.key());
             let bytes = key.len() + value.len();
             room.keep(&mut story.output, bytes, PlacedPair { partition, key, value, hash });

@@ -50,7 +50,7 @@ impl KeyRanges {
     }
 
     #[inline]
-    fn of(&self, key: &[u8]) -> u32 {
+    fn partition(&self, key: &[u8]) -> u32 {
         let prefix = key_prefix(key);
         let mut partition = self.prefixes.partition_point(|cut| *cut < prefix);
         while self.prefixes.get(partition) == Some(&prefix) && self.cuts[partition].as_slice() <= key {
@@ -63,12 +63,12 @@ impl KeyRanges {
 impl<K: Key> Partitioning<K> {
     /// Returns the partition of an encoded key.
     #[inline]
-    pub fn of(&self, key: &[u8], partitions: u32) -> Result<u32, TaskFailure> {
+    pub fn partition(&self, key: &[u8], partitions: u32) -> Result<u32, TaskFailure> {
         match self {
             Self::Hash => Ok(hash_share(key_hash(key), partitions)),
             Self::GroupHash(prefix) => Ok(hash_share(key_hash(&key[..prefix(key)]), partitions)),
             Self::Ranges(ranges) => {
-                let partition = ranges.of(key);
+                let partition = ranges.partition(key);
                 if partition < partitions {
                     Ok(partition)
                 } else {
@@ -106,7 +106,7 @@ mod tests {
             cuts.sort();
             cuts.dedup();
             let expected = cuts.iter().filter(|cut| **cut <= key).count() as u32;
-            prop_assert_eq!(KeyRanges::new(Arc::new(cuts)).of(&key), expected);
+            prop_assert_eq!(KeyRanges::new(Arc::new(cuts)).partition(&key), expected);
         }
     }
 }

@@ -155,7 +155,7 @@ impl Directory {
     /// As [`Directory::open_file`], and a file of another user.
     pub fn open_own(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = name.as_ref();
-        refuse_foreign(&self.path(name), &self.look(name)?, false)?;
+        refuse_foreign(&self.path(name), &self.entry_metadata(name)?, false)?;
         let file = self.open_regular(name, OFlags::RDWR)?;
         refuse_foreign(&self.path(name), &file.metadata()?, false)?;
         Ok(file)
@@ -175,7 +175,7 @@ impl Directory {
     ///
     /// # Errors
     /// An error of the file system.
-    pub fn look(&self, name: impl AsRef<OsStr>) -> io::Result<Metadata> {
+    pub fn entry_metadata(&self, name: impl AsRef<OsStr>) -> io::Result<Metadata> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = plain(name.as_ref())?;
         File::from(rustix::fs::openat(&self.handle, name, flags, Mode::empty())?).metadata()

@@ -91,7 +91,7 @@ impl Pool {
     ) -> Result<Response<Answer>, HttpError> {
         let mut tries = ReuseTries::new(self.timeouts.connect);
         loop {
-            let (mut connection, is_new) = match self.take(endpoint).await {
+            let (mut connection, is_new) = match self.take_idle(endpoint).await {
                 Some(connection) => (connection, false),
                 None => match Connection::open(endpoint, self.timeouts, self.plaintext).await {
                     Ok(connection) => (connection, true),
@@ -115,7 +115,9 @@ impl Pool {
             }
             request = connection.prepare(key, request)?;
             match connection.exchange(request).await {
-                Ok(response) => return Ok(response.map(|body| self.answer(endpoint, connection, body))),
+                Ok(response) => {
+                    return Ok(response.map(|body| self.response_body(endpoint, connection, body)));
+                }
                 Err(failure) => match failure.unsent {
                     Some(unsent) if tries.again(is_new).await => request = unsent,
                     _ => return Err(failure.error),
@@ -124,8 +126,13 @@ impl Pool {
         }
     }
 
-    fn answer(&self, endpoint: &Endpoint, connection: Connection, body: hyper::body::Incoming) -> Answer {
-        let answer = connection.answer(body);
+    fn response_body(
+        &self,
+        endpoint: &Endpoint,
+        connection: Connection,
+        body: hyper::body::Incoming,
+    ) -> Answer {
+        let answer = connection.response_body(body);
         let (idle, endpoint) = (Arc::clone(&self.idle), endpoint.clone());
         answer.returning_to(Home(Box::new(move || {
             if !connection.is_spent() {
@@ -135,7 +142,7 @@ impl Pool {
     }
 
     /// Returns the most recently used idle connection that still works.
-    async fn take(&self, endpoint: &Endpoint) -> Option<Connection> {
+    async fn take_idle(&self, endpoint: &Endpoint) -> Option<Connection> {
         loop {
             let mut connection = self.idle.pop(endpoint)?;
             if connection.is_usable().await {

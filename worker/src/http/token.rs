@@ -44,7 +44,7 @@ impl Token {
     ///
     /// # Errors
     /// [`TokenError`] for an invalid name.
-    pub fn of(secret: &Secret, name: &str) -> Result<Self, TokenError> {
+    pub fn derive(secret: &Secret, name: &str) -> Result<Self, TokenError> {
         check_name(name)?;
         Ok(Token { name: name.to_owned(), secret: secret.derive(&format!("token {name}")) })
     }

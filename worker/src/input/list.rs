@@ -165,7 +165,7 @@ const LOOKERS_MAX: usize = 8;
 /// Returns the stamp of a file that can be input.
 fn stamp(path: &FilePath, metadata: &Metadata) -> Result<FileStamp, InputError> {
     refuse_special(path, metadata)?;
-    if metadata.len() == 0 { stamp_of_empty(path) } else { Ok(FileStamp::of(metadata)) }
+    if metadata.len() == 0 { stamp_of_empty(path) } else { Ok(FileStamp::from_metadata(metadata)) }
 }
 
 /// Checks if a file of size 0 is empty.
@@ -185,7 +185,7 @@ fn stamp_of_empty(path: &FilePath) -> Result<FileStamp, InputError> {
     if has_content && metadata.len() == 0 {
         return Err(InputError::size_unknown(path, 0, "content"));
     }
-    Ok(FileStamp::of(&metadata))
+    Ok(FileStamp::from_metadata(&metadata))
 }
 
 /// Returns all files of a directory that are input, in the order of their names.
@@ -403,7 +403,7 @@ fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
         .split_once(':')
         .and_then(|(worker, path)| worker.parse::<WorkerId>().ok().map(|worker| (worker, path)));
     match of_worker {
-        None if objects::are_plugged_in() && Scheme::of(text).is_some() => {
+        None if objects::are_plugged_in() && Scheme::from_url(text).is_some() => {
             Ok((Place::Store, FilePath::from(text)))
         }
         None if is_url(text) => {

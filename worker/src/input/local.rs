@@ -76,7 +76,7 @@ pub(super) fn open(piece: &Piece, maps: &MappedFiles) -> Result<Box<dyn ByteSour
         return Ok(Box::new(read_whole(piece, &file)?));
     }
     check_listed(piece, &file)?;
-    let place = FilePlace::of(piece);
+    let place = FilePlace::from_piece(piece);
     let piece_start = usize::try_from(piece.offset).unwrap_or(usize::MAX);
     let piece_end = usize::try_from(piece.end()).unwrap_or(usize::MAX);
     let mapped = match maps.map(&file, place.clone(), piece_start..piece_end) {

@@ -24,7 +24,7 @@ pub struct FilePlace {
 
 impl FilePlace {
     /// Returns the path and listed stamp of the file of a piece.
-    pub(super) fn of(piece: &Piece) -> Self {
+    pub(super) fn from_piece(piece: &Piece) -> Self {
         Self { path: piece.path.clone(), name: piece.name.clone(), stamp: piece.stamp }
     }
 
@@ -152,6 +152,6 @@ fn map(file: &File) -> std::io::Result<Mmap> {
 }
 
 pub(super) fn check_stamp(name: &FilePath, was: FileStamp, metadata: &Metadata) -> Result<(), InputError> {
-    let now = FileStamp::of(metadata);
+    let now = FileStamp::from_metadata(metadata);
     if now == was { Ok(()) } else { Err(InputError::Changed { path: name.clone(), was, now: Some(now) }) }
 }

@@ -80,7 +80,7 @@ impl<T> PieceName<T> {
 }
 
 impl<'a> PieceName<&'a FilePath> {
-    fn of(piece: &'a Piece) -> Self {
+    fn from_piece(piece: &'a Piece) -> Self {
         match (&piece.path, &piece.name) {
             (path, name) if path == name => Self::Path,
             (path, name) if path.as_bytes().ends_with(name.as_bytes()) => Self::End(name.as_bytes().len()),
@@ -112,7 +112,7 @@ impl Serialize for Piece {
         }
         let written = WrittenPiece {
             path: &self.path,
-            name: PieceName::of(self),
+            name: PieceName::from_piece(self),
             place: self.place,
             offset: self.offset,
             length: Some(self.length).filter(|length| *length != self.stamp.size),

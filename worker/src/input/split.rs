@@ -95,7 +95,7 @@ impl std::fmt::Display for FileStamp {
 impl FileStamp {
     /// Returns the stamp of a file of this machine.
     #[must_use]
-    pub fn of(metadata: &std::fs::Metadata) -> Self {
+    pub fn from_metadata(metadata: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         Self {
             size: metadata.size(),

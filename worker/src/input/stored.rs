@@ -37,7 +37,7 @@ pub fn list_stored(path: &FilePath, below: Subdirectories) -> Result<Vec<ListedF
     let bucket = objects::open(&url).map_err(InputError::store)?;
     let missing = || InputError::Missing { path: path.clone() };
     if url.scheme().is_web() {
-        return match bucket.look(url.key()) {
+        return match bucket.stamp(url.key()) {
             Ok(stamp) => Ok(vec![ListedFile { path: path.clone(), stamp: file_stamp(stamp) }]),
             Err(ObjectError { cause: ObjectFailure::Missing, .. }) => Err(missing()),
             Err(source) => Err(InputError::store(source)),
@@ -81,7 +81,7 @@ impl Prefix<'_> {
             return Ok(None);
         }
         let key = self.url.key().to_owned();
-        match self.bucket.look(&key) {
+        match self.bucket.stamp(&key) {
             Ok(stamp) => Ok(Some(Object { key, stamp })),
             Err(ObjectError { cause: ObjectFailure::Missing, .. }) => Ok(None),
             Err(source) => Err(InputError::store(source)),
@@ -102,7 +102,7 @@ impl Prefix<'_> {
         // A store also holds the parts of attempts that do not count.
         let is_part = |object: &&Object| {
             let name = object.key.rsplit('/').next().unwrap_or_default();
-            AttemptObject::of(name).is_some()
+            AttemptObject::parse(name).is_some()
         };
         match objects.iter().find(is_part) {
             None => Ok(objects),
@@ -161,8 +161,8 @@ impl Prefix<'_> {
         let parts = if names.contains_key(SUCCESS) {
             self.parts(&url.child_key(SUCCESS), None)?
         } else if names.contains_key(CLAIM) {
-            return Err(InputError::store(ObjectFailure::Unfinished.of("read", &url)));
-        } else if names.keys().any(|name| AttemptObject::of(name).is_some()) {
+            return Err(InputError::store(ObjectFailure::Unfinished.during("read", &url)));
+        } else if names.keys().any(|name| AttemptObject::parse(name).is_some()) {
             self.parts_of_named(directory)?
         } else {
             None
@@ -194,7 +194,7 @@ impl Prefix<'_> {
         let success = self.url.with_key(above).child_key(SUCCESS);
         let parts = self.parts(&success, Some(name))?;
         if parts.is_none() {
-            let source = ObjectFailure::Unfinished.of("read", &self.url.with_key(key));
+            let source = ObjectFailure::Unfinished.during("read", &self.url.with_key(key));
             return Err(InputError::store(source));
         }
         Ok(parts)

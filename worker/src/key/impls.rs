@@ -26,7 +26,7 @@ macro_rules! whole_is_part {
             if rest.is_empty() { Ok(key) } else { Err(DecodeError::whole($expected, bytes)) }
         }
 
-        fn own(view: Self) -> Self {
+        fn from_view(view: Self) -> Self {
             view
         }
 
@@ -49,7 +49,7 @@ macro_rules! printed {
 }
 
 /// Takes `N` bytes off the front.
-fn take<const N: usize>(bytes: &mut &[u8], expected: &'static str) -> Result<[u8; N], DecodeError> {
+fn take_front<const N: usize>(bytes: &mut &[u8], expected: &'static str) -> Result<[u8; N], DecodeError> {
     let Some((front, rest)) = bytes.split_first_chunk::<N>() else {
         return Err(DecodeError::part(expected, bytes));
     };
@@ -78,7 +78,7 @@ impl Key for bool {
 
     fn decode_part(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
         let before = *bytes;
-        match take::<1>(bytes, "a bool")? {
+        match take_front::<1>(bytes, "a bool")? {
             [0] => Ok(false),
             [1] => Ok(true),
             _ => Err(DecodeError::part("a bool", before)),
@@ -101,7 +101,7 @@ macro_rules! integer_keys {
 
             #[inline]
             fn decode_part(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
-                let shifted = $unsigned::from_be_bytes(take(bytes, stringify!($type))?);
+                let shifted = $unsigned::from_be_bytes(take_front(bytes, stringify!($type))?);
                 Ok((shifted ^ ($type::MIN as $unsigned)) as $type)
             }
         }
@@ -135,7 +135,7 @@ macro_rules! float_keys {
             }
 
             fn decode_part(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
-                let ordered = $bits::from_be_bytes(take(bytes, stringify!($type))?);
+                let ordered = $bits::from_be_bytes(take_front(bytes, stringify!($type))?);
                 let sign = 1 << ($bits::BITS - 1);
                 Ok($type::from_bits(if ordered & sign == 0 { !ordered } else { ordered ^ sign }))
             }
@@ -207,7 +207,7 @@ impl Key for ByteString {
         Ok(bytes)
     }
 
-    fn own(view: &[u8]) -> Self {
+    fn from_view(view: &[u8]) -> Self {
         Self(view.to_vec())
     }
 
@@ -247,7 +247,7 @@ impl Key for String {
         std::str::from_utf8(bytes).map_err(|_| DecodeError::whole("UTF-8 text", bytes))
     }
 
-    fn own(view: &str) -> Self {
+    fn from_view(view: &str) -> Self {
         view.to_owned()
     }
 
@@ -289,7 +289,7 @@ impl<T: Key> Key for Option<T> {
 
     fn decode_part(bytes: &mut &[u8]) -> Result<Self, DecodeError> {
         let before = *bytes;
-        match take::<1>(bytes, "an Option")? {
+        match take_front::<1>(bytes, "an Option")? {
             [NONE] => Ok(None),
             [SOME] => T::decode_part(bytes).map(Some),
             _ => Err(DecodeError::part("an Option", before)),
@@ -316,7 +316,7 @@ impl<T: Key> Key for Vec<T> {
         let mut items = Vec::new();
         loop {
             let before = *bytes;
-            match take::<1>(bytes, "a Vec")? {
+            match take_front::<1>(bytes, "a Vec")? {
                 [NONE] => return Ok(items),
                 [SOME] => items.push(T::decode_part(bytes)?),
                 _ => return Err(DecodeError::part("a Vec", before)),

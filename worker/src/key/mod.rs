@@ -78,7 +78,7 @@ pub trait Key: Sized + 'static {
     fn decode(bytes: &[u8]) -> Result<Self::View<'_>, DecodeError>;
 
     /// Converts a view to an owned key.
-    fn own(view: Self::View<'_>) -> Self;
+    fn from_view(view: Self::View<'_>) -> Self;
 
     /// Appends the part form.
     fn encode_part(&self, out: &mut Vec<u8>);
@@ -178,7 +178,7 @@ macro_rules! key_newtype {
                 }
             }
 
-            fn own(view: $name) -> $name {
+            fn from_view(view: $name) -> $name {
                 view
             }
 

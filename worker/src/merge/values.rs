@@ -92,7 +92,7 @@ impl<'a, K: Key, V: Value> Values<'a, K, V> {
 
     /// Returns the remaining values, owned. A failure ends the iteration; the task fails when the reducer returns.
     pub fn iter(&mut self) -> impl Iterator<Item = V> {
-        std::iter::from_fn(move || self.next().ok().flatten().map(V::own))
+        std::iter::from_fn(move || self.next().ok().flatten().map(V::from_view))
     }
 
     /// Moves to the next value, if there is one.

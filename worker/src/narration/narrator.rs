@@ -18,7 +18,7 @@ pub(crate) struct Room {
 
 impl PairWords {
     /// Returns the text of a pair, bounded regardless of its size.
-    pub(crate) fn of(&self, key: &[u8], value: &[u8]) -> (String, String) {
+    pub(crate) fn format(&self, key: &[u8], value: &[u8]) -> (String, String) {
         (bounded(&(self.key)(key)), bounded(&(self.value)(value)))
     }
 }
@@ -84,7 +84,7 @@ impl MapNarrator {
             self.emitted.omitted += 1;
             return;
         }
-        let (key, value) = self.words.of(key, value);
+        let (key, value) = self.words.format(key, value);
         self.room.keep(&mut self.emitted, key.len() + value.len(), PlainPair { key, value });
     }
 }
@@ -109,7 +109,7 @@ impl ReduceNarrator {
         if self.room.is_full() {
             self.story.read.omitted += 1;
         } else {
-            let (key, value) = self.words.of(key, value);
+            let (key, value) = self.words.format(key, value);
             let words = value.clone();
             let bytes = key.len() + value.len();
             kept = self.room.keep(&mut self.story.read, bytes, ReadPair { map, key, value }).then_some(words);
@@ -125,7 +125,7 @@ impl ReduceNarrator {
 
     /// Starts a group of the reducer; `value` is its only one if it was totalled before.
     pub(crate) fn start_group(&mut self, key: &[u8], value: Option<&[u8]>, from: u64) {
-        let (key, total) = self.words.of(key, value.unwrap_or_default());
+        let (key, total) = self.words.format(key, value.unwrap_or_default());
         let values = value.map(|_| total).into_iter().collect();
         self.group = Some(GroupTold { key, values, omitted: 0, from, until: from });
     }

@@ -57,13 +57,13 @@ pub enum ObjectFailure {
     #[error(
         "the store refuses these credentials ({}); get new ones, check the clock of this machine, or have the store's policy \
          allow this",
-        answer(*status, code)
+        status_words(*status, code)
     )]
     Forbidden { status: u16, code: Option<String> },
     /// The bucket is in another region.
     #[error(
         "the bucket is not in the region that was asked ({}); set AWS_REGION to the one it is in",
-        answer(*status, code)
+        status_words(*status, code)
     )]
     Region { status: u16, code: Option<String> },
     /// The object does not exist.
@@ -109,7 +109,7 @@ pub enum ObjectFailure {
     /// The store has too many requests, or an internal error.
     #[error(
         "the store answered {} also when it was asked {RETRIES_MAX} times more; try again later, or ask less at once",
-        answer(*status, code)
+        status_words(*status, code)
     )]
     Overloaded { status: u16, code: Option<String> },
     /// The store did not respond in time.
@@ -122,7 +122,7 @@ pub enum ObjectFailure {
     #[error("the store could not be reached, or broke off: {detail}; check the network and the endpoint")]
     Unreachable { detail: String },
     /// The request was refused for another reason.
-    #[error("the store answered {}; check the bucket, the region and the endpoint", answer(*status, code))]
+    #[error("the store answered {}; check the bucket, the region and the endpoint", status_words(*status, code))]
     Refused { status: u16, code: Option<String> },
     /// The response is invalid.
     #[error(
@@ -186,12 +186,12 @@ impl ObjectFailure {
 
     /// Adds the operation and its object.
     #[must_use]
-    pub fn of(self, action: &'static str, url: &dyn Display) -> ObjectError {
+    pub fn during(self, action: &'static str, url: &dyn Display) -> ObjectError {
         ObjectError { action, url: url.to_string(), may_be_done: false, cause: self }
     }
 }
 
 /// Formats a status and code as `403 AccessDenied`.
-fn answer(status: u16, code: &Option<String>) -> String {
+fn status_words(status: u16, code: &Option<String>) -> String {
     code.as_ref().map_or_else(|| status.to_string(), |code| format!("{status} {code}"))
 }

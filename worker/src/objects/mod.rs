@@ -34,7 +34,7 @@ pub(crate) fn are_plugged_in() -> bool {
 /// # Errors
 /// Settings or credentials that cannot be used, and a program without stores.
 pub fn open(url: &ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError> {
-    let open = OPEN.get().ok_or_else(|| ObjectFailure::NotBuiltIn.of("use", url))?;
+    let open = OPEN.get().ok_or_else(|| ObjectFailure::NotBuiltIn.during("use", url))?;
     open(url)
 }
 
@@ -54,7 +54,7 @@ pub trait ObjectBucket: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`ObjectFailure::Missing`], and what the store says. One of a web server has to be sent in ranges.
-    fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError>;
+    fn stamp(&self, key: &str) -> Result<ObjectStamp, ObjectError>;
 
     /// A whole object of at most `bytes_max`, and its version.
     ///

@@ -27,7 +27,7 @@ pub struct AttemptObject<'a> {
 impl<'a> AttemptObject<'a> {
     /// Parses a name without directories; `None` if it is not the name of an attempt's object.
     #[must_use]
-    pub fn of(name: &'a str) -> Option<Self> {
+    pub fn parse(name: &'a str) -> Option<Self> {
         let stem = name.split('.').next()?;
         let (index, rest) = stem.strip_prefix("part-")?.split_once('-')?;
         let (nonce, rest) = rest.split_at_checked(NONCE_LETTERS)?;
@@ -47,7 +47,7 @@ mod tests {
         for nonce in ["0123456789abcdef", "AwP_2PH8j_hRCAM8", "--l1Ylpi-k8zDq-I"] {
             let name = attempt_object_name("part-00003.gz", nonce, 2);
             assert_eq!(name, format!("part-00003-{nonce}-2.gz"));
-            assert_eq!(AttemptObject::of(&name), Some(AttemptObject { nonce }));
+            assert_eq!(AttemptObject::parse(&name), Some(AttemptObject { nonce }));
             assert_eq!(attempt_object_name("part-00000", nonce, 10), format!("part-00000-{nonce}-10"));
         }
         for other in [
@@ -61,7 +61,7 @@ mod tests {
             "part-00003-0123456789abcd\u{e9}-2",
             "_SUCCESS",
         ] {
-            assert_eq!(AttemptObject::of(other), None, "{other}");
+            assert_eq!(AttemptObject::parse(other), None, "{other}");
         }
     }
 }

@@ -21,7 +21,7 @@ pub enum Scheme {
 impl Scheme {
     /// Returns the scheme of a supported URL.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_url(text: &str) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         Some(match scheme {
             // Hadoop's name for the same store.
@@ -90,7 +90,7 @@ impl ObjectUrl {
                 cause: ObjectFailure::Address { reason },
             }
         };
-        let scheme = Scheme::of(text)
+        let scheme = Scheme::from_url(text)
             .ok_or_else(|| wrong("it begins with none of s3://, gs://, az://, http:// and https://"))?;
         let rest = text.split_once("://").map_or("", |(_, rest)| rest);
         let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));

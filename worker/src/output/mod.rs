@@ -151,7 +151,7 @@ impl Output {
     ///     }
     ///     Ok(())
     /// });
-    /// # let written = gristmill_worker::testing::Trial::of_plan(plan).file("numbers", "7\nx\n").run().unwrap();
+    /// # let written = gristmill_worker::testing::Trial::from_plan(plan).file("numbers", "7\nx\n").run().unwrap();
     /// # assert_eq!((written.lines(), written.named_lines("errors")), (vec!["7".to_owned()], vec!["x".to_owned()]));
     /// ```
     ///

@@ -186,7 +186,7 @@ impl StoredPart {
     fn open(url: &str) -> Result<Self, ObjectError> {
         let url = ObjectUrl::parse(url)?;
         let bucket = objects::open(&url)?;
-        let stamp = bucket.look(url.key())?;
+        let stamp = bucket.stamp(url.key())?;
         Ok(Self { reader: bucket.reader(url.key(), stamp, stamp.size), at: 0, size: stamp.size })
     }
 }

@@ -34,7 +34,7 @@ impl MapOutput {
             OutputPlace::Memory(bytes) if 0 < length => {
                 SegmentData::Memory(bytes.slice(offset as usize..(offset + length) as usize))
             }
-            OutputPlace::InFile(output) => match InFileSegment::of(output, partition) {
+            OutputPlace::InFile(output) => match InFileSegment::from_output(output, partition) {
                 Some(segment) => SegmentData::InFile(segment),
                 None => SegmentData::Memory(Bytes::new()),
             },

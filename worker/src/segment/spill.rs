@@ -188,7 +188,7 @@ impl SpillWriter {
     /// None currently; file systems that report errors late may add some.
     pub fn finish(self) -> io::Result<SpillFile> {
         let Self { file, mut spill, .. } = self;
-        spill.kept = KeptOpen::take().map(|permit| (file, permit));
+        spill.kept = KeptOpen::acquire().map(|permit| (file, permit));
         Ok(spill)
     }
 

@@ -55,7 +55,7 @@ impl Meters {
 
     /// Returns the bytes on each route since the sample [`LOOKS`] ago, and the busy time. Routes without requests since
     /// then are dropped.
-    pub fn look(&mut self, now: Time) -> Vec<FetchRate> {
+    pub fn sample(&mut self, now: Time) -> Vec<FetchRate> {
         let mut rates = Vec::new();
         self.0.retain(|&from, meter| {
             let open = if 0 < meter.requests { now.since(meter.since) } else { Span(0) };
@@ -95,7 +95,7 @@ mod tests {
         meters.began(A, at(100));
         meters.ended(A, at(200));
         meters.ended(A, at(300));
-        let rates = meters.look(at(500));
+        let rates = meters.sample(at(500));
         assert_eq!((rates[0].bytes, rates[0].busy), (Bytes(100), Span::milliseconds(300)));
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let received = meters.began(A, at(0));
         for look in 1..=20 {
             received.fetch_add(if look < 10 { 1000 } else { 10 }, Ordering::Relaxed);
-            let rates = meters.look(at(500 * look));
+            let rates = meters.sample(at(500 * look));
             assert_eq!(rates.len(), 1);
             if look == 20 {
                 let (bytes, busy) = (rates[0].bytes.0, rates[0].busy.0);
@@ -119,7 +119,7 @@ mod tests {
         let mut meters = Meters::default();
         meters.began(A, at(0));
         meters.ended(A, at(1));
-        let told = (0..2 * LOOKS).map(|look| meters.look(at(10 + look as u64)).len()).collect::<Vec<_>>();
+        let told = (0..2 * LOOKS).map(|look| meters.sample(at(10 + look as u64)).len()).collect::<Vec<_>>();
         assert_eq!(told.iter().sum::<usize>(), LOOKS, "{told:?}");
         assert!(meters.0.is_empty());
     }

@@ -132,7 +132,7 @@ pub struct Gone {
 impl Gone {
     /// Wraps an output that is not to be held at all.
     #[must_use]
-    pub(crate) fn of(output: MapOutput) -> Self {
+    pub(crate) fn new(output: MapOutput) -> Self {
         Self { gather: None, output: Some(Arc::new(output)) }
     }
 
@@ -301,7 +301,7 @@ impl SegmentStore {
     }
 
     /// Records that the master was notified of a segment of these partitions.
-    pub fn tell(&self, job: JobId, partitions: &[u32]) {
+    pub fn mark_reported(&self, job: JobId, partitions: &[u32]) {
         let mut jobs = self.jobs();
         let Some(job) = jobs.get_mut(&job) else { return };
         for partition in partitions {
@@ -454,7 +454,7 @@ mod tests {
         let data = output(0, 0, &[1]).segment(1).unwrap();
         assert!(store.fill(JOB, 1, 0, HeldSegment { data, reservation: None }));
         assert_eq!(store.homes(), [(JOB, 1, 0)], "its fetch goes on with other maps");
-        store.tell(JOB, &[1, 2]);
+        store.mark_reported(JOB, &[1, 2]);
         assert_eq!(store.homes(), [(JOB, 1, 1)]);
         drop(store.unhome(JOB, 1));
         store.home(JOB, 1);

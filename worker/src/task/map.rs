@@ -47,7 +47,7 @@ pub(super) fn run<K: Key, V: Value>(
     let counters = Counters::default();
     let mut emitter = Emitter::new(target, partitioning(plan, &settings.cuts), setting);
     let mapper = plan.mappers.get(input).ok_or_else(|| no_such_input(input, plan.mappers.len()))?;
-    let task = TaskContext::of(&context, &counters).reading(stretch);
+    let task = TaskContext::from_attempt(&context, &counters).reading(stretch);
     mapper().run(&task, blocks, &mut emitter)?;
     emitter.counts().move_to(&counters);
     let narrator = emitter.end_narration();
@@ -117,7 +117,7 @@ pub(super) fn run_map_only(
     let mapper = mappers.get(input).ok_or_else(|| no_such_input(input, mappers.len()))?;
     let counters = Counters::default();
     output.watch(context.progress.clone());
-    let task = TaskContext::of(context, &counters).reading(stretch);
+    let task = TaskContext::from_attempt(context, &counters).reading(stretch);
     mapper().run(&task, blocks, &mut output)?;
     output.move_counts(&counters);
     output.finish_part(counters.stats())

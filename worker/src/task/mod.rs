@@ -63,7 +63,7 @@ pub fn run_map(
     done.stats.note_input(&blocks);
     if let (Some(narration), Some(story)) = (narration, done.story.take()) {
         let _engine = progress.engine();
-        let (input, sides) = (kept_inputs(split, records), side.told());
+        let (input, sides) = (kept_inputs(split, records), side.kept_inputs());
         narration.write(attempt, &MapStory { input, sides, ..*story });
     }
     Ok(done)
@@ -91,7 +91,7 @@ pub(crate) fn run_map_only(
     done.stats.note_input(&blocks);
     if let Some(narration) = narration {
         let _engine = context.progress.engine();
-        let (input, sides) = (kept_inputs(split, records), context.side.told());
+        let (input, sides) = (kept_inputs(split, records), context.side.kept_inputs());
         let story = MapStory { input, sides, ..MapStory::default() };
         narration.write(context.attempt, &story);
     }

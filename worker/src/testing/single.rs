@@ -39,7 +39,7 @@ where
     M: MapOnly + 'static,
     F: Fn() -> M + Send + Sync + 'static,
 {
-    Trial::of_plan(JobPlan::map_only(Input::lines([FILE]), mapper)).file(FILE, lines.as_ref()).run()
+    Trial::from_plan(JobPlan::map_only(Input::lines([FILE]), mapper)).file(FILE, lines.as_ref()).run()
 }
 
 /// Returns a combiner's result for the values of one key; `None` without values.
@@ -63,8 +63,8 @@ where
     R: Reducer + 'static,
     F: Fn() -> R + Send + Sync + 'static,
 {
-    let given = Given::<R::Key, R::Value>::of(pairs)?;
-    Trial::of_plan(JobPlan::map(Input::bare_tasks(1), move || given.again()).reduce(reducer)).run()
+    let given = Given::<R::Key, R::Value>::encode(pairs)?;
+    Trial::from_plan(JobPlan::map(Input::bare_tasks(1), move || given.again()).reduce(reducer)).run()
 }
 
 /// Runs a reducer as [`reduce`], in a job that [groups by the first
@@ -80,9 +80,11 @@ where
     R: Reducer<Key: CompositeKey> + 'static,
     F: Fn() -> R + Send + Sync + 'static,
 {
-    let given = Given::<R::Key, R::Value>::of(pairs)?;
-    Trial::of_plan(JobPlan::map(Input::bare_tasks(1), move || given.again()).group_by_first().reduce(reducer))
-        .run()
+    let given = Given::<R::Key, R::Value>::encode(pairs)?;
+    Trial::from_plan(
+        JobPlan::map(Input::bare_tasks(1), move || given.again()).group_by_first().reduce(reducer),
+    )
+    .run()
 }
 
 fn context() -> TaskContext {
@@ -96,7 +98,7 @@ struct Given<K, V> {
 }
 
 impl<K: Key, V: Value> Given<K, V> {
-    fn of<'a>(pairs: impl IntoIterator<Item = (K::View<'a>, V)>) -> Result<Self, TrialError> {
+    fn encode<'a>(pairs: impl IntoIterator<Item = (K::View<'a>, V)>) -> Result<Self, TrialError> {
         let encoded = pairs.into_iter().map(|(view, owned)| {
             let (mut key, mut value) = (Vec::new(), Vec::new());
             K::encode(view, &mut key);

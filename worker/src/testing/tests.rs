@@ -84,7 +84,7 @@ fn a_whole_file_is_a_record_however_long_it_is_and_however_it_is_cut() {
     encoder.write_all(long.as_bytes()).and_then(|()| encoder.try_finish()).unwrap();
     drop(encoder);
     for split_bytes in [10, 1 << 20, 1 << 30] {
-        let trial = Trial::of_plan(plan())
+        let trial = Trial::from_plan(plan())
             .file("d/a", "no end")
             .file("d/b", &long)
             .file("d/c", "")
@@ -104,7 +104,7 @@ fn a_task_has_so_many_named_outputs_and_of_such_names() {
                 Ok(())
             })
         });
-        Trial::of_plan(plan).file("a", "a\n").run()
+        Trial::from_plan(plan).file("a", "a\n").run()
     };
     let names = |count: usize| (0..count).map(|number| format!("n{number}")).collect::<Vec<_>>();
     assert_eq!(with(names(16)).unwrap().named.len(), 16);
@@ -170,7 +170,7 @@ fn words(file: &str) -> JobPlan {
 fn a_trial_gives_the_same_lines_and_counters_for_any_number_of_parts_and_splits() {
     let text = "to be or\nnot to be\nthat is\n";
     for (parts, split_bytes) in [(1, 1000), (3, 1000), (3, 4), (1, 1)] {
-        let trial = Trial::of_plan(words("in/a.txt")).file("in/a.txt", text).parts(parts);
+        let trial = Trial::from_plan(words("in/a.txt")).file("in/a.txt", text).parts(parts);
         let written = trial.split_bytes(split_bytes).run().unwrap();
         let expected = ["be\t2\t2", "is\t2\t1", "not\t3\t1", "or\t2\t1", "that\t4\t1", "to\t2\t2"];
         assert_eq!(written.lines(), expected, "{parts} parts, splits of {split_bytes}");
@@ -185,13 +185,14 @@ fn a_trial_takes_a_directory_for_its_files_and_names_them_as_the_job_does() {
         Ok(())
     };
     let plan = JobPlan::map_only_each(Input::lines(["in"]), name);
-    let written = Trial::of_plan(plan).file("in/b", "2").file("in/a", "1").file("in/_c", "3").run().unwrap();
+    let written =
+        Trial::from_plan(plan).file("in/b", "2").file("in/a", "1").file("in/_c", "3").run().unwrap();
     assert_eq!(written.lines(), ["in/a\t1", "in/b\t2"]);
 }
 
 #[test]
 fn a_trial_without_a_file_that_the_job_reads_says_which() {
-    let wrong = Trial::of_plan(words("no-such-file")).run().unwrap_err();
+    let wrong = Trial::from_plan(words("no-such-file")).run().unwrap_err();
     assert!(matches!(&wrong, TrialError::Input { source } if source.to_string().contains("no-such-file")));
 }
 

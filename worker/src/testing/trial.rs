@@ -80,7 +80,7 @@ pub enum TrialError {
 /// }
 ///
 /// let job = CountWords { inputs: vec!["words.txt".to_owned()] };
-/// let written = Trial::of(job).file("words.txt", "to be\nor not to be\n").run()?;
+/// let written = Trial::new(job).file("words.txt", "to be\nor not to be\n").run()?;
 /// assert_eq!(written.lines(), ["be\t2", "not\t1", "or\t1", "to\t2"]);
 /// # Ok::<(), gristmill_worker::testing::TrialError>(())
 /// ```
@@ -97,9 +97,9 @@ type MakeTrialPlan = Box<dyn FnOnce(&TrialFiles) -> Result<JobPlan, PlanError>>;
 impl Trial {
     /// Creates the trial of a job, which is prepared and sent to its tasks as usual.
     #[must_use]
-    pub fn of<J: Job>(mut job: J) -> Self {
+    pub fn new<J: Job>(mut job: J) -> Self {
         let wrong = |source| PlanError::Decode { job: J::NAME.to_owned(), source };
-        Self::new(Box::new(move |files| {
+        Self::from_make(Box::new(move |files| {
             job.prepare(files)?;
             let travels = serde_json::to_string(&job).map_err(wrong)?;
             serde_json::from_str::<J>(&travels).map_err(wrong)?.plan()
@@ -108,11 +108,11 @@ impl Trial {
 
     /// Creates the trial of a plan without a job.
     #[must_use]
-    pub fn of_plan(plan: JobPlan) -> Self {
-        Self::new(Box::new(|_| Ok(plan)))
+    pub fn from_plan(plan: JobPlan) -> Self {
+        Self::from_make(Box::new(|_| Ok(plan)))
     }
 
-    fn new(make: MakeTrialPlan) -> Self {
+    fn from_make(make: MakeTrialPlan) -> Self {
         Self { make, files: Vec::new(), parts: 1, rules: SplitRules::default() }
     }
 
@@ -151,7 +151,7 @@ impl Trial {
         let plan = (self.make)(&files).map_err(|source| TrialError::Plan { source })?;
         plan.validate().map_err(|reason| TrialError::Settings { reason })?;
         let parts = if plan.is_map_only() { 0 } else { plan.reduces().unwrap_or(self.parts) };
-        TrialTasks::of(plan, &files, parts, self.rules)?.run()
+        TrialTasks::new(plan, &files, parts, self.rules)?.run()
     }
 }
 
@@ -206,7 +206,7 @@ struct TrialTasks {
 }
 
 impl TrialTasks {
-    fn of(plan: JobPlan, files: &TrialFiles, parts: u32, rules: SplitRules) -> Result<Self, TrialError> {
+    fn new(plan: JobPlan, files: &TrialFiles, parts: u32, rules: SplitRules) -> Result<Self, TrialError> {
         let input = |source| TrialError::Input { source };
         let mut splits = plan_splits(plan.inputs(), files, rules).map_err(input)?;
         let mut side = plan_side(plan.side_inputs(), files).map_err(input)?;

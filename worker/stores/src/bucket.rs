@@ -37,7 +37,7 @@ pub(crate) fn open(url: &ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError
     if let Some(bucket) = known.get(&name) {
         return Ok(bucket.clone());
     }
-    let (store, pages) = reach(&root).map_err(|cause| cause.of("use", url))?;
+    let (store, pages) = reach(&root).map_err(|cause| cause.during("use", url))?;
     if known.len() == BUCKETS_MAX {
         known.clear();
     }
@@ -49,7 +49,7 @@ pub(crate) fn open(url: &ObjectUrl) -> Result<Arc<dyn ObjectBucket>, ObjectError
 impl ObjectBucket for StoreBucket {
     fn list(&self, prefix: &str) -> Result<Vec<Object>, ObjectError> {
         let url = self.url.with_key(prefix.strip_suffix('/').unwrap_or(prefix));
-        let failed = |cause: ObjectFailure| cause.of("list", &url);
+        let failed = |cause: ObjectFailure| cause.during("list", &url);
         let Some(pages) = self.pages.clone() else {
             return Err(failed(ObjectFailure::Address { reason: "a web server cannot be listed" }));
         };
@@ -60,13 +60,13 @@ impl ObjectBucket for StoreBucket {
         Ok(found)
     }
 
-    fn look(&self, key: &str) -> Result<ObjectStamp, ObjectError> {
-        let looked = self.ask("look at", key, |store, path| async move { look(&*store, &path).await })?;
+    fn stamp(&self, key: &str) -> Result<ObjectStamp, ObjectError> {
+        let looked = self.request("look at", key, |store, path| async move { head(&*store, &path).await })?;
         Ok(stamp_of(&looked))
     }
 
     fn get(&self, key: &str, bytes_max: u64) -> Result<(Vec<u8>, ObjectVersion), ObjectError> {
-        let got = self.ask("read", key, move |store, path| async move {
+        let got = self.request("read", key, move |store, path| async move {
             let got = store.get(&path).await?;
             let meta = got.meta.clone();
             let bytes = if meta.size <= bytes_max { Some(got.bytes().await?) } else { None };
@@ -78,7 +78,7 @@ impl ObjectBucket for StoreBucket {
             }
             (meta, None) => {
                 let cause = ObjectFailure::TooLarge { bytes: meta.size, limit: bytes_max };
-                Err(cause.of("read", &self.url.with_key(key)))
+                Err(cause.during("read", &self.url.with_key(key)))
             }
         }
     }
@@ -106,7 +106,7 @@ impl ObjectBucket for StoreBucket {
             return Ok(());
         }
         let url = self.url.with_key(&keys[0]);
-        let failed = |cause: ObjectFailure| cause.of("delete", &url);
+        let failed = |cause: ObjectFailure| cause.during("delete", &url);
         let paths = keys.iter().map(|key| path_of(key)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let store = self.store.clone();
         // S3 responds for many at once, and never that none of them exists: then nothing was deleted.
@@ -149,7 +149,7 @@ impl StoreBucket {
         let (payload, may_be_done) = (Bytes::from(bytes), MayBeDone::default());
         let mut options = PutOptions::from(mode);
         options.extensions.insert(may_be_done.clone());
-        let put = self.ask(action, key, move |store, path| async move {
+        let put = self.request(action, key, move |store, path| async move {
             store.put_opts(&path, payload.into(), options).await
         });
         let put = put.map_err(|error| ObjectError { may_be_done: may_be_done.is_so(), ..error })?;
@@ -160,7 +160,7 @@ impl StoreBucket {
 
 /// Returns the metadata of an object, from a read of its first byte. A web server may omit the file name
 /// before that, and the response to a `HEAD` has no body for a store's error code.
-async fn look(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
+async fn head(store: &dyn ObjectStore, path: &Path) -> object_store::Result<ObjectMeta> {
     match store.get_opts(path, GetOptions::new().with_range(Some(0..1))).await {
         Ok(got) => Ok(got.meta),
         // An empty object has no first byte.

@@ -152,7 +152,7 @@ impl MayBeDone {
 pub(crate) struct ClassifyingClient(pub(crate) HttpClient);
 
 impl ClassifyingClient {
-    async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+    async fn request(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let for_credentials = request.uri().host().is_some_and(|host| METADATA_HOSTS.contains(&host));
         let is_post = request.method() == Method::POST;
         let may_be_done = request.extensions().get::<MayBeDone>().cloned();
@@ -219,7 +219,7 @@ impl HttpService for ClassifyingClient {
         'life0: 'async_trait,
         Self: 'async_trait,
     {
-        Box::pin(self.ask(request))
+        Box::pin(self.request(request))
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use gristmill_worker::objects::ObjectFault;
 
-    fn of(status: u16, code: &str) -> ObjectFailure {
+    fn failure_of(status: u16, code: &str) -> ObjectFailure {
         StoreRefusal { status, code: Some(code.to_owned()).filter(|code| !code.is_empty()) }.failure()
     }
 
@@ -260,19 +260,19 @@ mod tests {
             (500, "", ObjectFault::Way),
             (400, "InvalidArgument", ObjectFault::Asked),
         ] {
-            assert_eq!(of(status, code).fault(), expected, "{status} {code}");
+            assert_eq!(failure_of(status, code).fault(), expected, "{status} {code}");
         }
-        assert!(matches!(of(404, ""), ObjectFailure::Missing));
-        assert!(matches!(of(404, "NoSuchBucket"), ObjectFailure::Refused { .. }));
-        assert!(matches!(of(412, "PreconditionFailed"), ObjectFailure::Condition));
-        assert!(matches!(of(409, "BlobAlreadyExists"), ObjectFailure::Condition));
-        assert!(matches!(of(409, "ConditionalRequestConflict"), ObjectFailure::Overloaded { .. }));
-        assert!(matches!(of(200, "AccessDenied"), ObjectFailure::Forbidden { .. }));
-        assert!(matches!(of(200, "InternalError"), ObjectFailure::Overloaded { .. }));
-        assert!(matches!(of(301, "PermanentRedirect"), ObjectFailure::Region { .. }));
-        assert!(matches!(of(301, ""), ObjectFailure::Region { .. }));
-        assert!(matches!(of(400, "ExpiredToken"), ObjectFailure::Forbidden { .. }));
-        let words = of(403, "AccessDenied").to_string();
+        assert!(matches!(failure_of(404, ""), ObjectFailure::Missing));
+        assert!(matches!(failure_of(404, "NoSuchBucket"), ObjectFailure::Refused { .. }));
+        assert!(matches!(failure_of(412, "PreconditionFailed"), ObjectFailure::Condition));
+        assert!(matches!(failure_of(409, "BlobAlreadyExists"), ObjectFailure::Condition));
+        assert!(matches!(failure_of(409, "ConditionalRequestConflict"), ObjectFailure::Overloaded { .. }));
+        assert!(matches!(failure_of(200, "AccessDenied"), ObjectFailure::Forbidden { .. }));
+        assert!(matches!(failure_of(200, "InternalError"), ObjectFailure::Overloaded { .. }));
+        assert!(matches!(failure_of(301, "PermanentRedirect"), ObjectFailure::Region { .. }));
+        assert!(matches!(failure_of(301, ""), ObjectFailure::Region { .. }));
+        assert!(matches!(failure_of(400, "ExpiredToken"), ObjectFailure::Forbidden { .. }));
+        let words = failure_of(403, "AccessDenied").to_string();
         assert!(words.contains("403 AccessDenied"), "{words}");
     }
 

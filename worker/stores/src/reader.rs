@@ -50,7 +50,7 @@ enum RangeState {
 
 impl ObjectReader for StoreReader {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ObjectError> {
-        self.read(offset, buffer).map_err(|cause| cause.of("read", &self.bucket.url_of(&self.key)))
+        self.read(offset, buffer).map_err(|cause| cause.during("read", &self.bucket.url_of(&self.key)))
     }
 }
 

@@ -34,7 +34,7 @@ impl fmt::Debug for StoreBucket {
 
 impl StoreBucket {
     /// Starts an operation on an object and waits for the result.
-    pub(crate) fn ask<T, F>(
+    pub(crate) fn request<T, F>(
         &self,
         action: &'static str,
         key: &str,
@@ -46,7 +46,7 @@ impl StoreBucket {
     {
         let answer = self.path(key).and_then(|path| io_thread::wait(request(self.store.clone(), path)));
         let answer = answer.and_then(|answer| answer.map_err(|error| failure(&error)));
-        answer.map_err(|cause| cause.of(action, &self.url.with_key(key)))
+        answer.map_err(|cause| cause.during(action, &self.url.with_key(key)))
     }
 
     /// Returns the URL of one of its objects.

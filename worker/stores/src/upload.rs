@@ -37,7 +37,7 @@ impl StoreBucket {
         } else {
             self.upload_in_pieces(key, source, expected)
         };
-        let tag = uploaded.map_err(|cause| cause.of("write", &self.url_of(key)))?;
+        let tag = uploaded.map_err(|cause| cause.during("write", &self.url_of(key)))?;
         Ok(ObjectStamp { size: expected.0, modified_s: 0, tag })
     }
 
@@ -69,7 +69,7 @@ impl StoreBucket {
         match sent {
             Ok(put) => Ok(tag_of_put(&put)),
             // An attempt that succeeded without a response: the next one does not find the upload.
-            Err(cause) => match self.look(key) {
+            Err(cause) => match self.stamp(key) {
                 Ok(stamp) if stamp.size == expected.0 => Ok(stamp.tag),
                 _ => Err(cause),
             },

@@ -110,7 +110,7 @@ fn cell(row: &Row, phase: Phase) -> Outcome {
     if let Some(told) = &mut run.told {
         facts::add_written(told, &sandbox);
     }
-    run.left.extend(facts::left(&sandbox));
+    run.left.extend(facts::leftovers(&sandbox));
     run.logs = facts::logs(&sandbox);
     let found = violations(&reference, &run);
     if !found.is_empty() {

@@ -66,7 +66,7 @@ pub fn small_disk(sandbox: &Sandbox, worker: usize) -> String {
 
 /// Three workers whose spill directories are small file systems of their own.
 fn with_small_disks(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
-    small_disks(sandbox, 3).map(Fleet::of)
+    small_disks(sandbox, 3).map(Fleet::new)
 }
 
 /// The same for this many workers.
@@ -91,7 +91,7 @@ fn with_shim(sandbox: &Sandbox) -> Result<Fleet, &'static str> {
     // Every line of a log contains the wall-clock time.
     let log = ("GRISTMILL_LOG".to_owned(), "debug".to_owned());
     let environment = vec![shim::environment(sandbox).ok_or("needs a C compiler")?, log];
-    Ok(Fleet::of(vec![WorkerSpec { environment, ..WorkerSpec::default() }; 3]))
+    Ok(Fleet::new(vec![WorkerSpec { environment, ..WorkerSpec::default() }; 3]))
 }
 
 /// Number of attempts of the disturbed job that ended with this text.
@@ -214,7 +214,7 @@ fn ran_on(cluster: &Cluster<'_>, number: u32) -> BTreeSet<String> {
     let mut job = Phase::Map.job(sandbox);
     job.extend(["--output".to_owned(), sandbox.text(&format!("out-{number}"))]);
     sandbox.gristmill(job.iter().map(String::as_str)).finish().expect_code(0);
-    let (code, trace) = cluster.standing.ask("GET", &format!("jobs/job-{number}/trace"), "");
+    let (code, trace) = cluster.standing.request("GET", &format!("jobs/job-{number}/trace"), "");
     assert_eq!(code, 200, "{trace}");
     let trace: Value = serde_json::from_str(&trace).unwrap();
     let attempts = trace["attempts"].as_array().unwrap();
@@ -228,7 +228,7 @@ fn worker_whose_spill_disk_is_full_gets_nothing_new_until_there_is_room() {
         Ok(workers) => workers,
         Err(why) => return say_skipped("a full spill disk", why),
     };
-    let fleet = Fleet::of(workers);
+    let fleet = Fleet::new(workers);
     let cluster = Cluster::start(&sandbox, &fleet);
     let is_full = || {
         let said = sandbox.gristmill(["status"]).finish().expect_code(0).stdout_text();

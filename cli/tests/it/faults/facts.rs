@@ -85,7 +85,7 @@ pub fn next(sandbox: &Sandbox, job: &[String]) -> Next {
 }
 
 /// Returns the leftovers of a sandbox, including tokens of faults that no process has taken.
-pub fn left(sandbox: &Sandbox) -> Vec<String> {
+pub fn leftovers(sandbox: &Sandbox) -> Vec<String> {
     let mut left = sandbox.leftovers();
     let tokens = oracle::names(&sandbox.path("faults"));
     left.extend(tokens.into_iter().filter(|name| name != "dumpable").map(|name| format!("token {name}")));

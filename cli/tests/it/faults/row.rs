@@ -140,7 +140,7 @@ impl<'s> Effect<'s> {
 
 /// Three workers with default settings.
 pub fn three(_: &Sandbox) -> Result<Fleet, &'static str> {
-    Ok(Fleet::of(vec![WorkerSpec::default(); 3]))
+    Ok(Fleet::new(vec![WorkerSpec::default(); 3]))
 }
 
 /// Declares the rows of one kind of fault, with a test for each.

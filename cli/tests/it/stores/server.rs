@@ -291,7 +291,7 @@ async fn respond(service: S3Service, gate: Arc<Gate>, request: Request<Incoming>
             // Read to its end: a response before that may be lost with the connection, and the request sent
             // again.
             request.into_body().collect().await?;
-            return answer(*status, text.clone().into());
+            return reply(*status, text.clone().into());
         }
         Some(Deed::Hold) => std::future::pending().await,
         Some(Deed::After(happens)) => happens(),
@@ -303,7 +303,7 @@ async fn respond(service: S3Service, gate: Arc<Gate>, request: Request<Incoming>
     // The directory cannot handle a prefix that is requested as an object.
     let key = request.uri().path().strip_prefix(&format!("/{BUCKET}/")).unwrap_or_default();
     if !key.is_empty() && gate.bucket.join(key).is_dir() {
-        return answer(404, Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>"));
+        return reply(404, Bytes::from_static(b"<Error><Code>NoSuchKey</Code></Error>"));
     }
     let _one_by_one = if conditional { Some(gate.conditional.lock().await) } else { None };
     let answered = hyper::service::Service::call(&service, request).await?;
@@ -328,14 +328,14 @@ fn deed(gate: &Gate, method: &Method, path: &str) -> Option<Deed> {
     found
 }
 
-fn answer(status: u16, text: Bytes) -> Result<Answer, Error> {
+fn reply(status: u16, text: Bytes) -> Result<Answer, Error> {
     let body = Full::new(text).map_err(|never| match never {}).boxed_unsync();
     Ok(Response::builder().status(status).header(CONTENT_TYPE, "application/xml").body(body)?)
 }
 
 fn web(gate: &Gate, asked: &Asked) -> Result<Answer, Error> {
     let Some(file) = gate.files.lock().unwrap().get(&asked.path).cloned() else {
-        return answer(404, Bytes::new());
+        return reply(404, Bytes::new());
     };
     let tag = format!("\"{:08x}\"", crc32c::crc32c(&file));
     let range = asked.range.as_deref().and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
@@ -343,13 +343,13 @@ fn web(gate: &Gate, asked: &Asked) -> Result<Answer, Error> {
         Some((from, last)) => {
             let (from, last): (usize, usize) = (from.parse()?, last.parse()?);
             if file.len() <= from {
-                return answer(416, Bytes::new());
+                return reply(416, Bytes::new());
             }
             (206, from, (last + 1).min(file.len()))
         }
         None => (200, 0, file.len()),
     };
-    let mut answer = answer(status, file.slice(from..until))?;
+    let mut answer = reply(status, file.slice(from..until))?;
     answer.headers_mut().insert(ETAG, tag.parse()?);
     if let Some((encoding, _)) = asked.path.strip_prefix("/web/as-").and_then(|path| path.split_once('/')) {
         answer.headers_mut().insert(CONTENT_ENCODING, encoding.parse()?);

@@ -271,7 +271,7 @@ fn standing<'a>(sandbox: &'a Sandbox, server: &StoreServer) -> Standing<'a> {
     let master = command(sandbox, server, ["master"]).start();
     let join = crate::support::standing::await_join_line(&master);
     let worker = command(sandbox, server, ["worker", "--workers", "1", "--slots", "1"]).start();
-    let standing = Standing::of(sandbox, master, vec![worker], join);
+    let standing = Standing::new(sandbox, master, vec![worker], join);
     standing.await_workers(1);
     standing
 }

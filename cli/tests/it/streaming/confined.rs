@@ -60,7 +60,7 @@ fn worker_that_is_process_1_reaps_what_its_tasks_leave_behind() {
     let join = await_join_line(&master);
     let first = ["-pf", "--mount-proc", "--kill-child", PROGRAM, "worker", "--workers", "1", "--slots", "2"];
     let worker = sandbox.program(Path::new("unshare"), first).start();
-    let standing = Standing::of(&sandbox, master, vec![worker], join);
+    let standing = Standing::new(&sandbox, master, vec![worker], join);
     sandbox.write("in", "x\ny\nz\n");
     let script = sandbox.write("job.sh", "cat; setsid sh -c 'sleep 0.01' < /dev/null > /dev/null 2>&1 &");
     let (mapper, file) = (format!("sh {script}"), sandbox.text("state/join"));

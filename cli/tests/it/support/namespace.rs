@@ -22,7 +22,7 @@ pub struct Network {
 
 impl Network {
     /// Creates this many hosts, numbered from 1, with addresses from 10.77.0.1.
-    pub fn of(hosts: u8) -> Self {
+    pub fn new(hosts: u8) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let network = Self { name: format!("gm{}x{number}", std::process::id()), hosts };
         let switch = network.namespace(0);

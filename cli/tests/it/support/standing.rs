@@ -63,7 +63,7 @@ impl<'a> Standing<'a> {
     }
 
     /// A master and workers that were started elsewhere.
-    pub fn of(sandbox: &'a Sandbox, master: Running, workers: Vec<Running>, join: JoinLine) -> Self {
+    pub fn new(sandbox: &'a Sandbox, master: Running, workers: Vec<Running>, join: JoinLine) -> Self {
         Self { sandbox, master, workers, join }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Standing<'a> {
 
     /// Returns the processes of the workers that have joined and are alive.
     pub fn worker_pids(&self) -> Vec<u32> {
-        let (code, answer) = self.ask("GET", "status", "");
+        let (code, answer) = self.request("GET", "status", "");
         assert_eq!(code, 200, "{answer}");
         let status: Value = serde_json::from_str(&answer).unwrap();
         status["workers"]
@@ -92,7 +92,7 @@ impl<'a> Standing<'a> {
     }
 
     /// Sends a request with the admin's token. Returns the status and the body of the response.
-    pub fn ask(&self, method: &str, route: &str, body: &str) -> (u16, String) {
+    pub fn request(&self, method: &str, route: &str, body: &str) -> (u16, String) {
         use std::io::{Read, Write};
         // The current token: a test may have rotated tokens.
         let now = std::fs::read_to_string(self.sandbox.path("state/join"));
@@ -114,7 +114,7 @@ impl<'a> Standing<'a> {
     /// Ends the master for good, as `down` does. Its workers end with the code of a lost cluster or with
     /// success, and nothing is left but the secret.
     pub fn end(self) {
-        assert_eq!(self.ask("POST", "shutdown", "").0, 204);
+        assert_eq!(self.request("POST", "shutdown", "").0, 204);
         self.master.finish().expect_code(0);
         for worker in self.workers {
             let code = worker.finish().status.code();

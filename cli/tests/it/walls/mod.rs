@@ -35,7 +35,7 @@ fn sources(top: &str) -> Vec<PathBuf> {
 }
 
 /// Names of workspace packages among the dependencies of a directory's manifest.
-fn ours(directory: &str) -> Vec<String> {
+fn own_packages(directory: &str) -> Vec<String> {
     let manifest = read(&root().join(directory).join("Cargo.toml"));
     let (_, dependencies) = manifest.split_once("[dependencies]").expect("a manifest lists dependencies");
     let dependencies = dependencies.split("\n[").next().unwrap_or_default();
@@ -45,19 +45,22 @@ fn ours(directory: &str) -> Vec<String> {
 
 #[test]
 fn imports_go_one_way() {
-    assert_eq!(ours("scheduler"), [""; 0]);
-    assert_eq!(ours("worker"), ["gristmill-scheduler"]);
-    assert_eq!(ours("runtime/jobs"), ["gristmill-worker"]);
-    assert_eq!(ours("runtime"), ["gristmill-scheduler", "gristmill-worker", "gristmill-jobs"]);
-    assert_eq!(ours("runtime/streaming"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
-    assert_eq!(ours("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
+    assert_eq!(own_packages("scheduler"), [""; 0]);
+    assert_eq!(own_packages("worker"), ["gristmill-scheduler"]);
+    assert_eq!(own_packages("runtime/jobs"), ["gristmill-worker"]);
+    assert_eq!(own_packages("runtime"), ["gristmill-scheduler", "gristmill-worker", "gristmill-jobs"]);
+    assert_eq!(
+        own_packages("runtime/streaming"),
+        ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]
+    );
+    assert_eq!(own_packages("lab"), ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime"]);
     let all = ["gristmill-scheduler", "gristmill-worker", "gristmill-runtime", "gristmill-lab"];
     let extensions = ["gristmill-papers", "gristmill-formats", "gristmill-stores"];
-    assert_eq!(ours("worker/formats"), ["gristmill-worker"]);
-    assert_eq!(ours("worker/stores"), ["gristmill-worker"]);
-    assert_eq!(ours("lab/papers"), all);
-    assert_eq!(ours("cli"), [&all[..3], &["gristmill-streaming"], &all[3..], &extensions].concat());
-    assert_eq!(ours("examples"), ["gristmill"]);
+    assert_eq!(own_packages("worker/formats"), ["gristmill-worker"]);
+    assert_eq!(own_packages("worker/stores"), ["gristmill-worker"]);
+    assert_eq!(own_packages("lab/papers"), all);
+    assert_eq!(own_packages("cli"), [&all[..3], &["gristmill-streaming"], &all[3..], &extensions].concat());
+    assert_eq!(own_packages("examples"), ["gristmill"]);
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl AsrptRuns {
     }
 
     /// Returns the runs of a scheduler by seed; empty if it does not run in this scenario.
-    pub(super) fn of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[KeptRun] {
+    pub(super) fn runs_of(&self, setting: usize, scenario: usize, scheduler: usize) -> &[KeptRun] {
         &self.settings[setting][scenario][scheduler]
     }
 
@@ -118,12 +118,12 @@ impl AsrptRuns {
         [setting, scenario, scheduler]: [usize; 3],
         number: impl Fn(&KeptRun) -> f64,
     ) -> Vec<f64> {
-        self.of(setting, scenario, scheduler).iter().map(number).collect()
+        self.runs_of(setting, scenario, scheduler).iter().map(number).collect()
     }
 
     /// Returns the mean of a number over seeds.
     pub(super) fn mean(&self, runs: [usize; 3], number: impl Fn(&KeptRun) -> f64) -> Option<Interval> {
-        Interval::of(&self.numbers(runs, number))
+        Interval::from_samples(&self.numbers(runs, number))
     }
 
     /// Returns the seeds in words.
@@ -137,7 +137,7 @@ impl AsrptRuns {
 fn run_seed(setting: usize, seed: u64) -> anyhow::Result<Vec<(usize, usize, KeptRun)>> {
     let mut kept = Vec::new();
     for (place, (_, cut)) in SCENARIOS.into_iter().enumerate() {
-        let jobs: Vec<Job> = AsrptArrivals::of(SETTINGS[setting], cut).jobs(seed).collect();
+        let jobs: Vec<Job> = AsrptArrivals::new(SETTINGS[setting], cut).jobs(seed).collect();
         anyhow::ensure!(!jobs.is_empty(), "no job arrived");
         // The bound does not depend on the cut.
         let bound = lower_bound::completions(MACHINES, &jobs)?;
@@ -159,7 +159,7 @@ pub(super) fn completions(
     jobs: &[Job],
 ) -> anyhow::Result<Vec<f64>> {
     let mut policy = policy::by_name(name)?;
-    let config = Config::of(&*policy, machines, preemptive);
+    let config = Config::for_policy(&*policy, machines, preemptive);
     let mut completions = vec![0.0; jobs.len()];
     let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| {
         completions[record.seq as usize] = record.completion;

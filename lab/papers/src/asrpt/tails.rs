@@ -14,7 +14,7 @@ const DRAWN: [(usize, &str); 2] = [(0, "preemptive"), (1, "non-preemptive")];
 /// Returns the fraction of the jobs of all seeds whose flow time is at most this.
 fn fraction(runs: &AsrptRuns, setting: usize, scenario: usize, scheduler: usize, flow: usize) -> f64 {
     let sum = |most: usize| {
-        let flows = runs.of(setting, scenario, scheduler).iter().map(|kept| &kept.flows);
+        let flows = runs.runs_of(setting, scenario, scheduler).iter().map(|kept| &kept.flows);
         flows.map(|flows| flows[..=most].iter().sum::<u64>()).sum::<u64>() as f64
     };
     sum(flow) / sum(FLOW_MAX + 1).max(1.0)

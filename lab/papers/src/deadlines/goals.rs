@@ -26,9 +26,9 @@ pub(super) fn sections(trials: &Trials) -> Vec<Section> {
 }
 
 fn section(trials: &Trials, scheduler: Scheduler, figure: &str) -> Section {
-    let runs = trials.of(LIKE_THE_PAPER, scheduler);
+    let runs = trials.trials(LIKE_THE_PAPER, scheduler);
     let mut blocks = vec![slots_over_time(figure, scheduler, &runs[0]), table(figure, scheduler, runs)];
-    let claims = claims(scheduler, runs, trials.of(LIKE_THE_PAPER, Scheduler::Max));
+    let claims = claims(scheduler, runs, trials.trials(LIKE_THE_PAPER, Scheduler::Max));
     if !claims.is_empty() {
         blocks.push(Block::Claims(claims));
     }

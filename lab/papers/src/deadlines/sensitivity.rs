@@ -10,7 +10,7 @@ use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, Joins};
 
 pub(super) fn whole(trials: &Trials) -> Section {
-    let claims = of_kinds(Joins::ALL.map(|joins| trials.of(joins, Scheduler::Max)));
+    let claims = of_kinds(Joins::ALL.map(|joins| trials.trials(joins, Scheduler::Max)));
     WORDS.section("sensitivity", holes![], vec![chart(trials), Block::Claims(claims)])
 }
 
@@ -22,7 +22,7 @@ fn late(runs: &[DeadlineTrial]) -> Interval {
 fn chart(trials: &Trials) -> Block {
     let series = [Scheduler::Fair, Scheduler::Weighted, Scheduler::Min, Scheduler::Max].map(|scheduler| {
         let responses = Joins::ALL.iter().enumerate();
-        let means = responses.map(|(kind, joins)| (kind as f64, late(trials.of(*joins, scheduler))));
+        let means = responses.map(|(kind, joins)| (kind as f64, late(trials.trials(*joins, scheduler))));
         Series::means(scheduler.name(), means)
     });
     WORDS.chart_by_name("sensitivity-j3", holes![], Joins::ALL.map(Joins::name), series.to_vec())

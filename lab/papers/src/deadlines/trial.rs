@@ -81,7 +81,7 @@ pub(super) fn run(
     sink: &mut dyn FnMut(&JobRecord),
 ) -> anyhow::Result<()> {
     let policy = policy::by_name(policy)?;
-    cluster::run(&cluster(), cluster::Deciders::of(policy), jobs, observer, sink)?;
+    cluster::run(&cluster(), cluster::Deciders::with_policy(policy), jobs, observer, sink)?;
     Ok(())
 }
 

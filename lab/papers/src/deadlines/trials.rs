@@ -12,7 +12,7 @@ pub(super) struct Trials {
 }
 
 impl Trials {
-    pub(super) fn of(&self, joins: Joins, scheduler: Scheduler) -> &[DeadlineTrial] {
+    pub(super) fn trials(&self, joins: Joins, scheduler: Scheduler) -> &[DeadlineTrial] {
         &self.all[joins as usize * Scheduler::ALL.len() + scheduler as usize]
     }
 }

@@ -55,7 +55,7 @@ impl Claimed {
         Interval { mean, ..*ratio }
     }
 
-    pub(crate) fn seen(self, ratio: &Interval) -> Seen {
+    pub(crate) fn judge(self, ratio: &Interval) -> Seen {
         let [refuted, borne_out] = self.limits();
         let ratio = self.oriented(ratio);
         match Seen::below(&ratio, borne_out) {

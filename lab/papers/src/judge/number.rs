@@ -226,8 +226,9 @@ mod tests {
 
     #[test]
     fn interval_too_wide_to_see_a_large_difference_leaves_a_number_open() {
-        let of =
-            |samples: &[f64], known| KnownNumber::mean("", Interval::of(samples).unwrap(), known).judged();
+        let of = |samples: &[f64], known| {
+            KnownNumber::mean("", Interval::from_samples(samples).unwrap(), known).judged()
+        };
         // Two samples reach 12.7 standard errors: any number near their mean would agree.
         let two = of(&[1.0, 3.0], Known::exact(1.0));
         assert_eq!(two.verdict, Verdict::Open);

@@ -153,7 +153,7 @@ pub(crate) fn in_runs(holds: &[bool]) -> Verdict {
 
 /// Returns the mean of samples, without an interval for fewer than two.
 pub(crate) fn mean_of(samples: &[f64]) -> Interval {
-    Interval::of(samples).unwrap_or(Interval { mean: f64::NAN, half_width: None, samples: 0 })
+    Interval::from_samples(samples).unwrap_or(Interval { mean: f64::NAN, half_width: None, samples: 0 })
 }
 
 /// Returns the mean of a number of each of these runs.

@@ -30,7 +30,7 @@ fn means(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section 
 
 /// Compares a mean with the printed number, for which the paper gives no interval.
 fn beside_printed((load, name, printed): &(f64, &str, &str), cells: &[PolicyAtLoad]) -> Option<Compared> {
-    let ours = Interval::of(&find(cells, *load, name)?.means())?;
+    let ours = Interval::from_samples(&find(cells, *load, name)?.means())?;
     let printed = Known::text(printed).printed();
     let what = format!("load {load}, {name}, mean response as printed");
     Some(KnownNumber::mean(what, ours, printed).note(WORDS.note("as-printed", holes![])).judged())

@@ -58,7 +58,7 @@ fn both(one: &MeanSlowdowns, other: &MeanSlowdowns) -> [Vec<f64>; 2] {
 struct ByClass(Vec<MeanSlowdowns>);
 
 impl ByClass {
-    fn of(name: &str, cells: &[PolicyAtLoad], load: f64) -> Self {
+    fn from_cells(name: &str, cells: &[PolicyAtLoad], load: f64) -> Self {
         let cell = find(cells, load, name);
         Self((0..=CLASSES.len()).filter_map(|class| Some(cell?.class_means(class))).collect())
     }
@@ -104,7 +104,7 @@ impl ByClass {
 const NEARLY: f64 = 0.2;
 
 pub(super) fn slowdown_claims(cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
-    let by_class = ["k-LPS", "MaxSRPT", "SplitSRPT"].map(|name| ByClass::of(name, cells, load));
+    let by_class = ["k-LPS", "MaxSRPT", "SplitSRPT"].map(|name| ByClass::from_cells(name, cells, load));
     let [lps, max, split] = &by_class;
     let [[small, large], [_, max_large], [_, split_large]] = by_class.each_ref().map(ByClass::end_means);
     let changes = lps.off_smallest();
@@ -150,7 +150,7 @@ mod tests {
         };
         let runs = vec![run(1.0, false), run(10.0, true), run(1.0, true), run(10.0, true)];
         let cells = [PolicyAtLoad { load: 0.75, name: "k-LPS", runs }];
-        let off = ByClass::of("k-LPS", &cells, 0.75).off_smallest();
+        let off = ByClass::from_cells("k-LPS", &cells, 0.75).off_smallest();
         let largest = off.last().unwrap();
         assert!((largest.mean - 1.1_f64.ln()).abs() < 1e-12, "{largest:?}");
         assert!(largest.half_width.unwrap() < 1e-9 && largest.samples == 3, "{largest:?}");

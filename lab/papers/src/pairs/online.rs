@@ -52,7 +52,7 @@ pub(super) struct StreamTimes {
 }
 
 impl StreamTimes {
-    fn of(record: &JobRecord) -> Self {
+    fn from_record(record: &JobRecord) -> Self {
         let (waiting, execution) = (record.times().waiting(), record.times().execution());
         let dominant = record.work[Station::Map].max(record.work[Station::Shuffle]);
         let ratio = if 0.0 < dominant { execution / dominant } else { 1.0 };
@@ -144,19 +144,21 @@ impl Streams {
 
 fn times_of(stream: &JobStream, rule: PairsRule, seed: u64) -> anyhow::Result<Vec<StreamTimes>> {
     let mut times = Vec::with_capacity(stream.jobs);
-    fluid::run(&mut Pairs::new(rule), stream.draw(seed), &mut |record| times.push(StreamTimes::of(record)))
-        .with_context(|| format!("could not simulate {} with seed {seed}", rule.name()))?;
+    fluid::run(&mut Pairs::new(rule), stream.draw(seed), &mut |record| {
+        times.push(StreamTimes::from_record(record));
+    })
+    .with_context(|| format!("could not simulate {} with seed {seed}", rule.name()))?;
     Ok(times)
 }
 
-pub(super) fn of<'a>(outcomes: &'a [StreamOutcome], name: &str) -> &'a StreamOutcome {
+pub(super) fn outcome_of<'a>(outcomes: &'a [StreamOutcome], name: &str) -> &'a StreamOutcome {
     outcomes.iter().find(|outcome| outcome.rule.name() == name).expect("a policy of the table")
 }
 
 /// Chart of the waiting jobs of figure 4.
 fn waiting_jobs(sizes: SizeLaw, outcomes: &[StreamOutcome]) -> Block {
     let series = PANELS.iter().map(|name| {
-        let outcome = of(outcomes, name);
+        let outcome = outcome_of(outcomes, name);
         Series::new(title(&outcome.rule), waiting_by_hour(&outcome.runs[0]))
     });
     let holes = holes![name = sizes.name(), sizes = describe(sizes)];
@@ -247,9 +249,9 @@ fn by_rules(all: &[Vec<StreamOutcome>], key: &str, words: impl Fn(&[StreamOutcom
     judged(all, key, |outcomes| {
         let names: Vec<&str> = outcomes.iter().map(|outcome| outcome.rule.name()).collect();
         let samples = |number: &str, name: &str| match number {
-            "waiting" => of(outcomes, name).means(WAITING),
-            "execution" => of(outcomes, name).means(EXECUTION),
-            _ => of(outcomes, name).makespans(),
+            "waiting" => outcome_of(outcomes, name).means(WAITING),
+            "execution" => outcome_of(outcomes, name).means(EXECUTION),
+            _ => outcome_of(outcomes, name).makespans(),
         };
         (keeps(WORDS.rules(key), &names, samples), words(outcomes))
     })
@@ -277,7 +279,7 @@ pub(super) fn of_table_3(all: &[Vec<StreamOutcome>]) -> Vec<Claim> {
 
 /// Describes the makespan of Match, and the policies that have a smaller one or are within the noise.
 fn beside_match(outcomes: &[StreamOutcome]) -> String {
-    let best = of(outcomes, "match").makespans();
+    let best = outcome_of(outcomes, "match").makespans();
     let others = outcomes.iter().filter(|outcome| outcome.rule.name() != "match");
     let seen: Vec<(Seen, &str)> =
         others.map(|other| (Seen::less(&best, &other.makespans()), title(&other.rule))).collect();
@@ -294,7 +296,7 @@ fn beside_match(outcomes: &[StreamOutcome]) -> String {
 
 /// Judges if an online policy is worse than its offline one by at most [`SLIGHTLY`], and not better.
 fn slightly_worse(online: &str, offline: &str, outcomes: &[StreamOutcome]) -> StreamFinding {
-    let [online, offline] = [online, offline].map(|name| of(outcomes, name).makespans());
+    let [online, offline] = [online, offline].map(|name| outcome_of(outcomes, name).makespans());
     let ratio = log_ratio(&online, &offline);
     let better = Seen::below(&ratio, 0.0) == Seen::Yes;
     let seen = if better { Seen::No } else { Seen::below(&ratio, SLIGHTLY.ln_1p()) };
@@ -318,7 +320,7 @@ fn best_first(outcomes: &[StreamOutcome]) -> String {
 
 fn in_minutes(outcomes: &[StreamOutcome], names: &[&str], number: TimeValue) -> String {
     let one = |name: &&str| {
-        let outcome = of(outcomes, name);
+        let outcome = outcome_of(outcomes, name);
         format!("{} {:.2} min", title(&outcome.rule), mean_of(&outcome.means(number)).mean)
     };
     names.iter().map(one).collect::<Vec<_>>().join(", ")

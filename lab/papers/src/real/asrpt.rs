@@ -47,7 +47,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let slots = context.scaled(60, 120, 1000);
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
-    let arrivals = AsrptArrivals { rate, slots, ..AsrptArrivals::of(SETTINGS[SETTING], AsrptCut::Even) };
+    let arrivals = AsrptArrivals { rate, slots, ..AsrptArrivals::new(SETTINGS[SETTING], AsrptCut::Even) };
     let repetitions = context.scaled(1, 4, 8);
     let jobs: Vec<Vec<Job>> = context.draws(repetitions, |seed| arrivals.jobs(seed).collect());
     let comparison = context.sleep("asrpt-figure-9", &jobs, UNIT_SECONDS, &cluster(WORKERS, 1), &POLICIES)?;

@@ -42,10 +42,10 @@ pub(super) fn judged(
         return (Verdict::Open, "Not run at this scale.".to_owned());
     }
     let words = |(other, ratio): &(&String, Interval)| {
-        format!("{one} against {other} {}: {}", percent(ratio), is.seen(ratio).word())
+        format!("{one} against {other} {}: {}", percent(ratio), is.judge(ratio).word())
     };
     let words = ratios.iter().map(words).collect::<Vec<_>>().join("; ");
-    let verdict = every(ratios.iter().map(|(_, ratio)| is.seen(ratio)));
+    let verdict = every(ratios.iter().map(|(_, ratio)| is.judge(ratio)));
     (verdict, format!("{words}. {}", is.definition()))
 }
 

@@ -22,7 +22,7 @@ pub struct RunsDirectory {
 impl RunsDirectory {
     /// Returns the directory that belongs to a page at this path, next to the page.
     #[must_use]
-    pub fn beside(page: &Path) -> PathBuf {
+    pub fn for_page(page: &Path) -> PathBuf {
         let mut name = page.file_name().unwrap_or_default().to_owned();
         name.push("-runs");
         page.with_file_name(name)
@@ -32,15 +32,15 @@ impl RunsDirectory {
     ///
     /// # Errors
     /// Another process holds it, or a file operation failed.
-    pub fn hold(path: &Path) -> Result<Self, PaperWriteError> {
-        let path = std::path::absolute(path).map_err(IoError::of("resolve", path))?;
-        fs::create_dir_all(&path).map_err(IoError::of("make", &path))?;
+    pub fn lock(path: &Path) -> Result<Self, PaperWriteError> {
+        let path = std::path::absolute(path).map_err(IoError::during("resolve", path))?;
+        fs::create_dir_all(&path).map_err(IoError::during("make", &path))?;
         let file = path.join(LOCK_FILE);
-        let lock = File::create(&file).map_err(IoError::of("open", &file))?;
+        let lock = File::create(&file).map_err(IoError::during("open", &file))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(PaperWriteError::Held { path }),
-            Err(TryLockError::Error(source)) => Err(IoError::of("lock", &file)(source).into()),
+            Err(TryLockError::Error(source)) => Err(IoError::during("lock", &file)(source).into()),
         }
     }
 
@@ -56,7 +56,7 @@ impl RunsDirectory {
     /// A file operation failed.
     pub fn remove(self) -> Result<(), PaperWriteError> {
         let Self { path, .. } = self;
-        Ok(fs::remove_dir_all(&path).map_err(IoError::of("remove", &path))?)
+        Ok(fs::remove_dir_all(&path).map_err(IoError::during("remove", &path))?)
     }
 }
 
@@ -67,12 +67,12 @@ mod tests {
     #[test]
     fn directory_keeps_what_is_in_it_for_the_next_call_until_it_is_removed() {
         let root = tempfile::tempdir().unwrap();
-        let path = RunsDirectory::beside(&root.path().join("page"));
+        let path = RunsDirectory::for_page(&root.path().join("page"));
         assert!(path.ends_with("page-runs"));
-        let first = RunsDirectory::hold(&path).unwrap();
+        let first = RunsDirectory::lock(&path).unwrap();
         fs::write(first.path().join("finished"), "run").unwrap();
         drop(first);
-        let second = RunsDirectory::hold(&path).unwrap();
+        let second = RunsDirectory::lock(&path).unwrap();
         assert_eq!(fs::read_to_string(second.path().join("finished")).unwrap(), "run");
         second.remove().unwrap();
         assert!(!path.exists());
@@ -82,10 +82,10 @@ mod tests {
     fn second_holder_is_refused_while_the_first_runs() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("runs");
-        let first = RunsDirectory::hold(&path).unwrap();
-        let error = RunsDirectory::hold(&path).unwrap_err();
+        let first = RunsDirectory::lock(&path).unwrap();
+        let error = RunsDirectory::lock(&path).unwrap_err();
         assert!(matches!(error, PaperWriteError::Held { .. }), "{error}");
         drop(first);
-        assert!(RunsDirectory::hold(&path).is_ok());
+        assert!(RunsDirectory::lock(&path).is_ok());
     }
 }

@@ -161,7 +161,10 @@ fn simulate_stream(placement: &str, lambda: f64, jobs: u64, seed: u64) -> anyhow
     let (mut total, mut count) = (0.0, 0.0);
     cluster::run(
         &config,
-        Deciders { placement: placement::by_name(placement)?, ..Deciders::of(policy::by_name("fifo")?) },
+        Deciders {
+            placement: placement::by_name(placement)?,
+            ..Deciders::with_policy(policy::by_name("fifo")?)
+        },
         jobs_at(lambda, jobs, seed),
         &mut (),
         &mut |record| {

@@ -32,7 +32,7 @@ pub(super) fn compute(input: &Value, expect: &Map<String, Value>) -> Result<Valu
             return Err(format!("unknown scheduler `{name}`"));
         }
         let mut policy = policy::by_name(&text.to_lowercase()).map_err(|error| error.to_string())?;
-        let config = Config::of(&*policy, machines.get(), preemptive);
+        let config = Config::for_policy(&*policy, machines.get(), preemptive);
         Ok((name.clone(), run(&mut *policy, &config, &jobs)?))
     });
     by_scheduler.collect::<Result<Map<_, _>, String>>().map(Value::from)

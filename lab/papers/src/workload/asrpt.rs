@@ -157,7 +157,7 @@ pub struct AsrptArrivals {
 impl AsrptArrivals {
     /// Creates the arrivals of the paper.
     #[must_use]
-    pub fn of(setting: AsrptSetting, cut: AsrptCut) -> Self {
+    pub fn new(setting: AsrptSetting, cut: AsrptCut) -> Self {
         Self { setting, cut, rate: RATE, slots: SLOTS }
     }
 
@@ -231,7 +231,7 @@ mod tests {
     use gristmill_scheduler::station::Station;
 
     fn jobs(setting: usize, cut: AsrptCut, seed: u64) -> Vec<Job> {
-        AsrptArrivals::of(SETTINGS[setting], cut).jobs(seed).collect()
+        AsrptArrivals::new(SETTINGS[setting], cut).jobs(seed).collect()
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn sizes_and_arrivals_have_the_means_of_the_paper() {
         for setting in SETTINGS {
-            let long = AsrptArrivals { slots: 20_000, ..AsrptArrivals::of(setting, AsrptCut::Ten) };
+            let long = AsrptArrivals { slots: 20_000, ..AsrptArrivals::new(setting, AsrptCut::Ten) };
             let jobs: Vec<Job> = long.jobs(3).collect();
             let mean =
                 |station: Station| jobs.iter().map(|job| job.work[station]).sum::<f64>() / jobs.len() as f64;
@@ -285,7 +285,7 @@ mod tests {
                 mean(Station::Reduce),
                 setting.name
             );
-            assert!((0.89..=0.9).contains(&AsrptArrivals::of(setting, AsrptCut::Ten).load(MACHINES)));
+            assert!((0.89..=0.9).contains(&AsrptArrivals::new(setting, AsrptCut::Ten).load(MACHINES)));
         }
     }
 

@@ -7,7 +7,7 @@ use gristmill_scheduler::workload::{Generator as _, Job};
 
 fn flow(name: &str, preemptive: bool, machines: u32, jobs: &[Job]) -> f64 {
     let mut policy = policy::by_name(name).unwrap();
-    let config = Config::of(&*policy, machines, preemptive);
+    let config = Config::for_policy(&*policy, machines, preemptive);
     let mut flow = 0.0;
     run(&mut *policy, &config, jobs, &mut |record| flow += record.flow(), &mut |_, _| {}).unwrap();
     flow
@@ -18,7 +18,7 @@ fn flow(name: &str, preemptive: bool, machines: u32, jobs: &[Job]) -> f64 {
 fn check_ratios(cut: AsrptCut, preemptive: bool, references: &[(&str, [[f64; 2]; 4])]) {
     const SEEDS: u64 = 3;
     for (index, setting) in SETTINGS.into_iter().enumerate() {
-        let jobs = |seed| AsrptArrivals::of(setting, cut).jobs(seed).collect::<Vec<Job>>();
+        let jobs = |seed| AsrptArrivals::new(setting, cut).jobs(seed).collect::<Vec<Job>>();
         let seeds: Vec<(Vec<Job>, f64)> = (1..=SEEDS)
             .map(|seed| (jobs(seed), lower_bound::total_flow(MACHINES, &jobs(seed)).unwrap()))
             .collect();

@@ -36,7 +36,7 @@ pub(super) enum JobSpan {
 
 impl JobSpan {
     /// Returns the length of the span, from these instants of the job.
-    pub fn of(self, arrived: f64, shuffle_done: f64, ended: f64) -> f64 {
+    pub fn length(self, arrived: f64, shuffle_done: f64, ended: f64) -> f64 {
         match self {
             Self::Flow => ended - arrived,
             Self::Reduces => ended - shuffle_done,
@@ -101,7 +101,7 @@ impl FitContext<'_> {
         let alone = RunMeasurements { jobs: vec![trial.job.clone()], ..self.measured.clone() };
         let scenario = alone.predicted(&BTreeMap::from([(trial.job.job, known)]), costs)?;
         let jobs = simulate(self.registry, &scenario, "fifo", "pull", self.estimator)?;
-        Ok(jobs.first().map_or(0.0, |job| trial.span.of(job.arrived, job.shuffle_done, job.ended)))
+        Ok(jobs.first().map_or(0.0, |job| trial.span.length(job.arrived, job.shuffle_done, job.ended)))
     }
 }
 

@@ -137,7 +137,7 @@ impl<'a> CalibrationJobs<'a> {
         let job = self.all(which).next()?;
         let measured = self.all(which).filter_map(|job| {
             let ended = job.ended?;
-            Some(span.of(job.arrived, job.shuffle_done?, ended))
+            Some(span.length(job.arrived, job.shuffle_done?, ended))
         });
         Some(TinyTrial { which, span, job, seconds: measured.reduce(f64::min)? })
     }

@@ -48,14 +48,14 @@ impl<'a> DocumentPart<'a> {
     fn placed(&self) -> Vec<AnchoredSection<'a>> {
         let (mut anchors, mut files) = (Names::default(), Names::default());
         let place = |section: &'a Section| {
-            let anchor = anchors.take(&section.id);
+            let anchor = anchors.unique_name(&section.id);
             let anchor = if self.name.is_empty() { anchor } else { format!("{}-{anchor}", self.name) };
             let blocks = section.blocks.iter().map(|block| {
                 let name = match block {
-                    Block::Chart(chart) => files.take(&chart.id),
-                    Block::Table(table) => files.take(&table.id),
-                    Block::Comparison(_) => files.take(&format!("{}-compared", section.id)),
-                    Block::Claims(_) => files.take(&format!("{}-claims", section.id)),
+                    Block::Chart(chart) => files.unique_name(&chart.id),
+                    Block::Table(table) => files.unique_name(&table.id),
+                    Block::Comparison(_) => files.unique_name(&format!("{}-compared", section.id)),
+                    Block::Claims(_) => files.unique_name(&format!("{}-claims", section.id)),
                 };
                 NamedBlock { block, name }
             });
@@ -173,7 +173,7 @@ impl Document<'_> {
     fn write_summary(&self, out: &mut String) {
         let mut all = Tally::default();
         for part in self.parts {
-            all.join(&Tally::of(part.sections));
+            all.join(&Tally::count(part.sections));
         }
         out.push_str(
             "<section class=\"summary\" aria-labelledby=\"summary\">\n<h2 id=\"summary\">Summary</h2>\n",
@@ -192,7 +192,7 @@ impl Document<'_> {
             columns.extend(kinds.map(|(verdict, _)| (format!("{what}: {}", word(verdict)), true)));
         }
         let rows = self.parts.iter().map(|part| {
-            let tally = Tally::of(part.sections);
+            let tally = Tally::count(part.sections);
             let (name, title) = (escape(part.name), prose(part.title));
             let name =
                 format!("<a href=\"#{}\">{name}</a> <span class=\"note\">{title}</span>", part.anchor());
@@ -220,7 +220,7 @@ fn numbered(title: &str) -> String {
 
 /// Returns the verdict on a whole section.
 fn mark(section: &Section) -> String {
-    let worst = Tally::of(std::slice::from_ref(section)).worst();
+    let worst = Tally::count(std::slice::from_ref(section)).worst();
     let Some(verdict) = worst else { return "<span class=\"mark\"></span>".to_owned() };
     let (class, mark) = blocks::kind(verdict);
     let word = match verdict {

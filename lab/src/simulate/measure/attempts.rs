@@ -103,5 +103,5 @@ impl RunMeter {
 /// Returns the pool in which attempts of this kind are counted, and how many can run there at once.
 fn pool_of(slots: Slots, kind: TaskKind) -> (usize, u32) {
     let pool = usize::from(!slots.unified() && kind == TaskKind::Reduce);
-    (pool, slots.of(kind))
+    (pool, slots.count(kind))
 }

@@ -68,7 +68,7 @@ impl RunMeasurements {
         let mut meter = RunMeter::new(journal.header());
         while let Some(record) = journal.record().map_err(|source| MeasureError::Read { source })? {
             let line = journal.line();
-            meter.take(record).map_err(|source| MeasureError::Order { line, source })?;
+            meter.read_record(record).map_err(|source| MeasureError::Order { line, source })?;
         }
         meter.finish()
     }
@@ -101,7 +101,7 @@ impl RunMeter {
         }
     }
 
-    fn take(&mut self, record: JournalRecord) -> Result<(), serde_json::Error> {
+    fn read_record(&mut self, record: JournalRecord) -> Result<(), serde_json::Error> {
         match record {
             JournalRecord::Instant { at, facts, orders, .. } => {
                 self.traffic.pass(at.since(self.now));

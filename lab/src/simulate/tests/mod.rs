@@ -80,7 +80,7 @@ fn mean_flow(jobs: &[SimulatedJob]) -> f64 {
 #[test]
 fn a_journal_replays_to_its_own_orders_whoever_decides() {
     for policy in ["fifo", "fair", "max-srpt", "k-lps:k=2", "asrpt", "lrpt"] {
-        let world = World::of(policy, 3, 2, mix(1, 12, 0.9, 6.0, 0.05));
+        let world = World::new(policy, 3, 2, mix(1, 12, 0.9, 6.0, 0.05));
         let replayed = replay_text(&journal_of(&world)).unwrap();
         assert_eq!(replayed.difference, None, "{policy}");
         assert!(100 < replayed.orders && 100 < replayed.facts, "{policy}: {replayed:?}");
@@ -89,7 +89,7 @@ fn a_journal_replays_to_its_own_orders_whoever_decides() {
 
 #[test]
 fn a_journal_with_failures_a_lost_worker_and_another_policy_replays_too() {
-    let mut world = World::of("fair", 3, 2, mix(2, 10, 0.9, 6.0, 0.05));
+    let mut world = World::new("fair", 3, 2, mix(2, 10, 0.9, 6.0, 0.05));
     world.fails.insert(TaskId::map(JobId(1), 0));
     world.fails.insert(TaskId::reduce(JobId(2), 0));
     world.loses.push((0.4, WorkerId(2)));
@@ -104,7 +104,7 @@ fn a_journal_with_failures_a_lost_worker_and_another_policy_replays_too() {
 
 #[test]
 fn a_replay_shows_the_first_order_that_differs_with_its_line_and_time() {
-    let text = journal_of(&World::of("fifo", 2, 1, mix(3, 4, 0.9, 2.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 2, 1, mix(3, 4, 0.9, 2.0, 0.05)));
     // Pretend that the third attempt ran elsewhere.
     let at = text.match_indices("\"launch\"").nth(2).unwrap().0;
     let (before, after) = text.split_at(at);
@@ -122,7 +122,7 @@ fn a_replay_shows_the_first_order_that_differs_with_its_line_and_time() {
 
 #[test]
 fn an_order_that_is_missing_or_too_many_is_a_difference() {
-    let text = journal_of(&World::of("fifo", 1, 1, mix(4, 1, 0.9, 1.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 1, 1, mix(4, 1, 0.9, 1.0, 0.05)));
     let line = text.lines().rfind(|line| line.contains("job_ended")).unwrap();
     let mut instant: Value = serde_json::from_str(line).unwrap();
     let orders = instant["instant"]["orders"].as_array_mut().unwrap();
@@ -137,7 +137,7 @@ fn an_order_that_is_missing_or_too_many_is_a_difference() {
 
 #[test]
 fn another_order_of_the_shuffle_is_a_difference_even_if_all_orders_are_alike() {
-    let text = journal_of(&World::of("max-srpt", 2, 2, mix(3, 6, 0.9, 2.0, 0.05)));
+    let text = journal_of(&World::new("max-srpt", 2, 2, mix(3, 6, 0.9, 2.0, 0.05)));
     let replayed = replay_text(&text).unwrap();
     assert!(replayed.difference.is_none() && 0 < replayed.shuffles && replayed.ended, "{replayed:?}");
     let other = text.replacen("\"max-srpt\"", "\"max-srpt:shuffle=head\"", 1);
@@ -149,7 +149,7 @@ fn another_order_of_the_shuffle_is_a_difference_even_if_all_orders_are_alike() {
 
 #[test]
 fn a_journal_without_its_end_says_so() {
-    let text = journal_of(&World::of("fifo", 1, 1, mix(4, 1, 0.9, 1.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 1, 1, mix(4, 1, 0.9, 1.0, 0.05)));
     let header = format!("{}\n", text.lines().next().unwrap());
     let replayed = replay_text(&header).unwrap();
     assert_eq!((replayed.instants, replayed.ended, replayed.difference), (0, false, None));
@@ -157,7 +157,7 @@ fn a_journal_without_its_end_says_so() {
 
 #[test]
 fn facts_that_no_master_enters_are_an_error_with_their_line() {
-    let text = journal_of(&World::of("fifo", 1, 1, mix(5, 1, 0.9, 1.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 1, 1, mix(5, 1, 0.9, 1.0, 0.05)));
     let joined = text.lines().find(|line| line.contains("worker_joined")).unwrap();
     let place = text.lines().position(|line| line == joined).unwrap() as u64 + 1;
     let twice = text.replace(joined, &format!("{joined}\n{joined}"));
@@ -169,7 +169,7 @@ fn facts_that_no_master_enters_are_an_error_with_their_line() {
 
 #[test]
 fn a_policy_that_is_not_known_here_is_an_error_with_its_line() {
-    let text = journal_of(&World::of("fifo", 1, 1, mix(6, 1, 0.9, 1.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 1, 1, mix(6, 1, 0.9, 1.0, 0.05)));
     match replay_text(&text.replacen("\"policy\":\"fifo\"", "\"policy\":\"fifa\"", 1)) {
         Err(ReplayError::Name { line: 1, reason }) => {
             assert!(reason.contains("did you mean `fifo`"), "{reason}");
@@ -180,7 +180,7 @@ fn a_policy_that_is_not_known_here_is_an_error_with_its_line() {
 
 #[test]
 fn a_torn_last_line_is_told_and_the_rest_replayed() {
-    let text = journal_of(&World::of("fifo", 1, 1, mix(7, 2, 0.9, 1.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 1, 1, mix(7, 2, 0.9, 1.0, 0.05)));
     let lines = text.lines().count() as u64;
     let torn = replay_text(&text[..text.len() - 3]).unwrap();
     assert_eq!((torn.torn, torn.difference), (Some(lines), None));
@@ -188,7 +188,7 @@ fn a_torn_last_line_is_told_and_the_rest_replayed() {
 
 #[test]
 fn overheads_and_times_of_tasks_are_those_of_the_world() {
-    let world = World::of("fifo", 2, 1, mix(8, 6, 0.9, 2.0, 0.05));
+    let world = World::new("fifo", 2, 1, mix(8, 6, 0.9, 2.0, 0.05));
     let measured = measure(&journal_of(&world));
     let near = |found: f64, truth: f64| (found - truth).abs() < 1e-6;
     let overheads = measured.overheads;
@@ -208,14 +208,14 @@ fn overheads_and_times_of_tasks_are_those_of_the_world() {
 
 #[test]
 fn maps_that_are_queued_behind_others_do_not_count_for_the_overhead() {
-    let world = World::of("fifo", 1, 1, mix(9, 3, 0.9, 1.0, 0.003));
+    let world = World::new("fifo", 1, 1, mix(9, 3, 0.9, 1.0, 0.003));
     let overheads = measure(&journal_of(&world)).overheads;
     assert!((overheads.map - 0.003).abs() < 1e-6, "{overheads:?}");
 }
 
 #[test]
 fn times_are_taken_to_speed_one() {
-    let mut world = World::of("fifo", 1, 1, mix(10, 2, 0.9, 1.0, 0.05));
+    let mut world = World::new("fifo", 1, 1, mix(10, 2, 0.9, 1.0, 0.05));
     world.workers[0].1 = 0.5;
     let measured = measure(&journal_of(&world));
     assert_eq!(measured.workers[0].speed, 0.5);
@@ -228,7 +228,7 @@ fn times_are_taken_to_speed_one() {
 
 #[test]
 fn a_task_counts_by_its_last_good_attempt() {
-    let mut world = World::of("fifo", 2, 1, mix(11, 4, 0.9, 2.0, 0.05));
+    let mut world = World::new("fifo", 2, 1, mix(11, 4, 0.9, 2.0, 0.05));
     world.fails.insert(TaskId::map(JobId(1), 0));
     world.fails.insert(TaskId::reduce(JobId(1), 0));
     world.loses.push((0.3, WorkerId(2)));
@@ -245,7 +245,7 @@ fn a_task_counts_by_its_last_good_attempt() {
 
 /// Returns the lines of a journal after the header of a world's.
 fn by_hand(records: &[JournalRecord]) -> String {
-    let header = journal_of(&World::of("fifo", 1, 1, Vec::new()));
+    let header = journal_of(&World::new("fifo", 1, 1, Vec::new()));
     let lines = records.iter().map(|record| serde_json::to_string(record).unwrap());
     std::iter::once(header.lines().next().unwrap().to_owned()).chain(lines).map(|line| line + "\n").collect()
 }
@@ -312,7 +312,7 @@ fn replay_with(measured: &RunMeasurements, policy: &str) -> Vec<SimulatedJob> {
 fn the_replayed_mean_flow_time_is_that_of_the_world_at_three_loads() {
     for (seed, load) in [(12, 0.5), (13, 0.8), (14, 1.1)] {
         for (policy, task) in [("fifo", 0.05), ("fair", 0.05), ("fair", 0.004), ("max-srpt", 0.1)] {
-            let mut world = World::of(policy, 4, 2, mix(seed, 40, load, 8.0, task));
+            let mut world = World::new(policy, 4, 2, mix(seed, 40, load, 8.0, task));
             // Overheads shrink with short tasks, which they would dominate otherwise.
             let shorter = (task / 0.05_f64).min(1.0);
             (world.order, world.report) = (shorter * world.order, shorter * world.report);
@@ -330,9 +330,9 @@ fn the_replayed_mean_flow_time_is_that_of_the_world_at_three_loads() {
 #[test]
 fn replayed_under_another_policy_is_what_the_world_does_under_it() {
     let jobs = mix(15, 40, 0.9, 8.0, 0.05);
-    let measured = measure(&journal_of(&World::of("fifo", 4, 2, jobs.clone())));
+    let measured = measure(&journal_of(&World::new("fifo", 4, 2, jobs.clone())));
     for policy in ["fair", "max-srpt", "lrpt"] {
-        let truth = mean_flow(&measure(&journal_of(&World::of(policy, 4, 2, jobs.clone()))).recorded());
+        let truth = mean_flow(&measure(&journal_of(&World::new(policy, 4, 2, jobs.clone()))).recorded());
         let found = mean_flow(&replay_with(&measured, policy));
         eprintln!("{policy}: {found:.4} s replayed, {truth:.4} s true");
         assert!((found / truth - 1.0).abs() < 0.05, "{policy}: {found} s instead of {truth} s");
@@ -341,7 +341,7 @@ fn replayed_under_another_policy_is_what_the_world_does_under_it() {
 
 #[test]
 fn pools_and_speeds_are_replayed_as_they_were() {
-    let mut world = World::of("fair", 4, 2, mix(16, 30, 0.8, 6.0, 0.05));
+    let mut world = World::new("fair", 4, 2, mix(16, 30, 0.8, 6.0, 0.05));
     for (place, worker) in world.workers.iter_mut().enumerate() {
         *worker = (Slots::Pools { map: 2, reduce: 1 }, if place < 2 { 1.0 } else { 0.5 });
     }
@@ -352,7 +352,7 @@ fn pools_and_speeds_are_replayed_as_they_were() {
 
 #[test]
 fn what_cannot_be_simulated_says_why() {
-    let text = journal_of(&World::of("fifo", 1, 1, mix(17, 1, 0.9, 1.0, 0.05)));
+    let text = journal_of(&World::new("fifo", 1, 1, mix(17, 1, 0.9, 1.0, 0.05)));
     let measured = measure(&text);
     let registry = Registry::standard();
     let unknown = simulate(&registry, &measured.replayed().unwrap(), "fifa", "pull", "history").unwrap_err();
@@ -376,7 +376,7 @@ proptest! {
         pooled in any::<bool>(),
         lost in prop::option::of(0.0..1.0_f64),
     ) {
-        let mut world = World::of(policy, 3, 2, mix(seed, 8, load, 6.0, task));
+        let mut world = World::new(policy, 3, 2, mix(seed, 8, load, 6.0, task));
         if pooled {
             world.workers.iter_mut().for_each(|worker| worker.0 = Slots::Pools { map: 2, reduce: 1 });
         }
@@ -415,7 +415,7 @@ fn costs(world: &World) -> SystemCosts {
 #[test]
 fn a_world_is_predicted_from_sizes_and_costs_that_were_known_before() {
     for (seed, policy) in [(21, "fifo"), (22, "fair"), (23, "max-srpt")] {
-        let world = World::of(policy, 4, 2, mix(seed, 40, 0.8, 8.0, 0.05));
+        let world = World::new(policy, 4, 2, mix(seed, 40, 0.8, 8.0, 0.05));
         let measured = measure(&journal_of(&world));
         let scenario = measured.predicted(&known(&world), &costs(&world)).unwrap();
         let found = simulate(&Registry::standard(), &scenario, policy, "pull", "history").unwrap();
@@ -426,7 +426,7 @@ fn a_world_is_predicted_from_sizes_and_costs_that_were_known_before() {
 
 #[test]
 fn a_prediction_uses_nothing_that_was_measured_in_the_run() {
-    let world = World::of("fair", 3, 2, mix(24, 12, 0.8, 6.0, 0.05));
+    let world = World::new("fair", 3, 2, mix(24, 12, 0.8, 6.0, 0.05));
     let (known, costs) = (known(&world), costs(&world));
     let text = journal_of(&world);
     let measured = measure(&text);
@@ -447,7 +447,7 @@ fn a_prediction_uses_nothing_that_was_measured_in_the_run() {
 
 #[test]
 fn a_job_of_unknown_size_is_not_predicted_and_is_named() {
-    let world = World::of("fifo", 1, 1, mix(25, 2, 0.9, 1.0, 0.05));
+    let world = World::new("fifo", 1, 1, mix(25, 2, 0.9, 1.0, 0.05));
     let measured = measure(&journal_of(&world));
     let mut known = known(&world);
     known.get_mut(&JobId(2)).unwrap().work.map_seconds.push(1.0);
@@ -460,7 +460,7 @@ fn a_job_of_unknown_size_is_not_predicted_and_is_named() {
 
 #[test]
 fn costs_of_the_system_are_taken_out_of_times_that_have_them_in_them() {
-    let world = World::of(
+    let world = World::new(
         "fifo",
         1,
         1,

@@ -50,7 +50,7 @@ pub struct World {
 
 impl World {
     /// Creates a world of these jobs on this many workers with this many slots each.
-    pub fn of(policy: &str, workers: u32, slots: u32, jobs: Vec<TrueJob>) -> Self {
+    pub fn new(policy: &str, workers: u32, slots: u32, jobs: Vec<TrueJob>) -> Self {
         Self {
             policy: policy.to_owned(),
             placement: "pull".to_owned(),
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
             let worker = WorkerId(number);
             let record = JournalRecord::Worker { worker, speed, nic_bytes_per_second: None };
             run.journal.record(&record).unwrap();
-            let free = [slots.of(TaskKind::Map), slots.of(TaskKind::Reduce)];
+            let free = [slots.count(TaskKind::Map), slots.count(TaskKind::Reduce)];
             run.workers.insert(worker, Worker { free, queue: Vec::new() });
             run.later(0.0, Happening::Fact(Event::WorkerJoined { worker, host: HostId(number), slots }));
         }
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
                     Happening::Ordered(attempt, worker) => {
                         if let Some(there) = self.workers.get_mut(&worker) {
                             there.queue.push(attempt);
-                            self.begin(worker);
+                            self.start_queued(worker);
                         }
                     }
                     Happening::Ended(attempt, worker) => self.end(attempt, worker),
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
     }
 
     /// Starts the oldest queued attempts that fit into free slots.
-    fn begin(&mut self, worker: WorkerId) {
+    fn start_queued(&mut self, worker: WorkerId) {
         loop {
             let Some(there) = self.workers.get(&worker) else { return };
             let fits = |attempt: &AttemptId| 0 < there.free[self.pool(attempt.task.kind, worker)];
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
             };
             self.later(report, Happening::Fact(fact));
         }
-        self.begin(worker);
+        self.start_queued(worker);
     }
 
     fn obey(&mut self, order: &Command) {

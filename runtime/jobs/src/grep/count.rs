@@ -99,7 +99,7 @@ impl CountPerFile {
     }
 
     /// The last file.
-    pub(super) fn take(&mut self) -> Option<FileCount> {
+    pub(super) fn take_last(&mut self) -> Option<FileCount> {
         self.current.take()
     }
 
@@ -124,7 +124,7 @@ impl Reducer for CountPerFile {
     }
 
     fn finish(&mut self, out: &mut Output) -> TaskResult {
-        match self.take() {
+        match self.take_last() {
             Some(file) if !self.maybe_single => Self::write(&file, out),
             Some(file) => out.line(file.lines.to_string().as_bytes()),
             None if self.maybe_single => out.line(b"0"),

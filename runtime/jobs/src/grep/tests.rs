@@ -218,7 +218,7 @@ fn counted(one_input: bool, stretches: &[(&str, u64, u64)]) -> Vec<(String, u64)
     for (path, offset, lines) in stretches {
         files.extend(reducer.add(FileCount { path: (*path).to_owned(), offset: *offset, lines: *lines }));
     }
-    files.extend(reducer.take());
+    files.extend(reducer.take_last());
     files.into_iter().map(|file| (file.path, file.lines)).collect()
 }
 

@@ -147,7 +147,7 @@ impl HeldRows {
 }
 
 impl JoinReducer {
-    fn hold(&mut self, key: &[u8], row: &[u8]) -> TaskResult {
+    fn hold_row(&mut self, key: &[u8], row: &[u8]) -> TaskResult {
         // For left rows it matters only that a right row exists.
         if self.join_type.is_left_alone() && !self.rows.ends.is_empty() {
             return Ok(());
@@ -180,7 +180,7 @@ impl Reducer for JoinReducer {
         let mut streamed = false;
         while let Some(value) = values.next()? {
             match value.split_first() {
-                Some((&HELD, row)) => self.hold(key, row)?,
+                Some((&HELD, row)) => self.hold_row(key, row)?,
                 Some((_, row)) => {
                     streamed = true;
                     self.emission.streamed_row(&[row], self.rows.iter(), out);

@@ -26,7 +26,7 @@ impl ByteRange {
     }
 
     /// The part of `record` in the range, as far as it exists.
-    pub(super) fn of(self, record: &[u8]) -> &[u8] {
+    pub(super) fn slice(self, record: &[u8]) -> &[u8] {
         let end = self.end.map_or(record.len(), |end| record.len().min(end as usize));
         record.get(self.start as usize..end).unwrap_or_default()
     }

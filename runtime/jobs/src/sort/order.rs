@@ -125,7 +125,7 @@ impl RecordOrder {
     fn push_part(&self, record: &[u8], out: &mut Vec<u8>) {
         let part = match self.part {
             KeyPart::Whole => record,
-            KeyPart::Bytes(range) => range.of(record),
+            KeyPart::Bytes(range) => range.slice(record),
             KeyPart::Field { index, delimiter } => {
                 text::fields(record, delimiter).nth(index).unwrap_or_default()
             }

@@ -206,7 +206,7 @@ impl Border {
     }
 
     /// The border of a key; `None` for other keys.
-    fn of(key: &[u8]) -> Option<Self> {
+    fn from_key(key: &[u8]) -> Option<Self> {
         let key: &[u8; Self::BYTES] = key.try_into().ok()?;
         let word = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
         Some(Self { partition: word(8), index: word(12) })
@@ -220,7 +220,7 @@ impl Partitioner for SpreadPartitioner {
     type Key = ByteString;
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
-        match Border::of(key) {
+        match Border::from_key(key) {
             Some(border) => border.partition,
             None => {
                 // FNV-1a, whose upper bits are even enough for keys that are random already.
@@ -317,7 +317,7 @@ impl Reducer for SyntheticReducer {
         values: &mut Values<'_, ByteString, ByteString>,
         out: &mut Output,
     ) -> TaskResult {
-        if let Some(border) = Border::of(key) {
+        if let Some(border) = Border::from_key(key) {
             let share = f64::from(border.index + 1) / f64::from(self.borders.max(1));
             self.pass_until(self.time.mul_f64(share.min(1.0)), out);
             return Ok(());

@@ -91,7 +91,7 @@ proptest! {
         let (partition, index) = (place % partitions, place % count);
         let key = Border { partition, index }.key(count);
         prop_assert_eq!(SpreadPartitioner.partition(&key, partitions), partition);
-        prop_assert_eq!(Border::of(&key).map(|border| border.index), Some(index));
+        prop_assert_eq!(Border::from_key(&key).map(|border| border.index), Some(index));
     }
 
     #[test]

@@ -37,7 +37,7 @@ const WRITE_BATCH_BYTES: usize = 256 << 10;
 const TOKEN_CHECK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Performs the handshake with a worker on a new connection and carries its frames until it is gone.
-pub(super) async fn attend(handle: MasterHandle, io: Duplex, peer: IpAddr, key: ShownKey) {
+pub(super) async fn serve_worker(handle: MasterHandle, io: Duplex, peer: IpAddr, key: ShownKey) {
     let (reader, mut writer) = tokio::io::split(io);
     let mut reader = FrameReader::new(reader, HELLO_BYTES_MAX);
     let greeting = tokio::time::timeout(HELLO_TIMEOUT, reader.next());

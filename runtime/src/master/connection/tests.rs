@@ -59,7 +59,7 @@ async fn worker_whose_token_ends_before_its_hello_gets_no_job() {
     handle.tokens.revoke("work-x@0").unwrap();
     let (mut worker, master) = tokio::io::duplex(64 << 10);
     let key = ShownKey("work-x@0".to_owned());
-    let attended = tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));
+    let attended = tokio::spawn(serve_worker(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));
     write_frame(&mut worker, &hello()).await.unwrap();
     attended.await.unwrap();
     assert!(fed.try_recv().is_err(), "it joined");
@@ -70,7 +70,7 @@ async fn join() -> Joined {
     let shutdown = Arc::clone(&handle.shutdown);
     let (mut worker, master) = tokio::io::duplex(64 << 10);
     let key = ShownKey("work@0".to_owned());
-    let attended = tokio::spawn(attend(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));
+    let attended = tokio::spawn(serve_worker(handle, Box::new(master), Ipv4Addr::LOCALHOST.into(), key));
     write_frame(&mut worker, &hello()).await.unwrap();
     let Some(MasterInput::Join { frames, reply, .. }) = fed.recv().await else { panic!("it joins first") };
     reply.send(Ok((WorkerId(1), 1))).unwrap();

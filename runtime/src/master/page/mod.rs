@@ -83,7 +83,7 @@ impl PageCodes {
     ///
     /// # Errors
     /// A system that provides no random numbers.
-    pub(super) fn give(&self, key: &str, role: Role, now: Instant) -> Result<Secret, SecretError> {
+    pub(super) fn issue(&self, key: &str, role: Role, now: Instant) -> Result<Secret, SecretError> {
         let code = Secret::generate()?;
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|waiting| now < waiting.until);
@@ -98,7 +98,7 @@ impl PageCodes {
     }
 
     /// Returns the token for a code, which is used up; `None` if there is no such code.
-    pub(super) fn take(
+    pub(super) fn redeem(
         &self,
         code: &str,
         tokens: &Tokens,
@@ -124,13 +124,13 @@ mod tests {
     #[test]
     fn code_opens_the_page_once_and_not_after_its_time() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        let first = codes.give("admin@0", Role::View, now).unwrap();
-        let token = codes.take(&first.to_text(), &tokens, now).unwrap().unwrap();
+        let first = codes.issue("admin@0", Role::View, now).unwrap();
+        let token = codes.redeem(&first.to_text(), &tokens, now).unwrap().unwrap();
         assert!(token.starts_with("view@admin@0:"), "{token}");
-        assert!(codes.take(&first.to_text(), &tokens, now).is_none(), "it was used");
-        let late = codes.give("admin@0", Role::View, now).unwrap();
-        assert!(codes.take(&late.to_text(), &tokens, now + CODE_TIME).is_none());
-        assert!(codes.take("", &tokens, now).is_none());
+        assert!(codes.redeem(&first.to_text(), &tokens, now).is_none(), "it was used");
+        let late = codes.issue("admin@0", Role::View, now).unwrap();
+        assert!(codes.redeem(&late.to_text(), &tokens, now + CODE_TIME).is_none());
+        assert!(codes.redeem("", &tokens, now).is_none());
     }
 
     #[test]
@@ -144,13 +144,13 @@ mod tests {
                 ("submit@admin-laptop@0", "submit@admin-laptop@0", Role::Submit, "submit@admin-laptop@0"),
             ] {
                 let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-                let used = codes.give(key, role, now).unwrap();
-                let token = codes.take(&used.to_text(), &tokens, now).unwrap().unwrap();
+                let used = codes.issue(key, role, now).unwrap();
+                let token = codes.redeem(&used.to_text(), &tokens, now).unwrap().unwrap();
                 assert_eq!(token.split_once(':').unwrap().0, name);
                 assert_eq!(tokens.find(name).unwrap().0, role);
-                let unused = codes.give(key, role, now).unwrap();
+                let unused = codes.issue(key, role, now).unwrap();
                 if rotates { tokens.rotate(Duration::ZERO) } else { tokens.revoke(asker) }.unwrap();
-                assert!(codes.take(&unused.to_text(), &tokens, now).unwrap().is_err(), "{key}");
+                assert!(codes.redeem(&unused.to_text(), &tokens, now).unwrap().is_err(), "{key}");
                 assert!(tokens.find(name).is_none(), "{name}");
             }
         }
@@ -160,8 +160,8 @@ mod tests {
     fn page_opens_none_of_another_role_and_a_revoked_name_is_not_given_out() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
         let given = |key, role| {
-            let code = codes.give(key, role, now).unwrap();
-            codes.take(&code.to_text(), &tokens, now).unwrap()
+            let code = codes.issue(key, role, now).unwrap();
+            codes.redeem(&code.to_text(), &tokens, now).unwrap()
         };
         assert!(given("submit@admin@0", Role::View).is_err(), "it would outlive the page that asked");
         assert!(given("admin@0", Role::Submit).is_ok());
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn token_of_a_page_is_of_the_generation_of_the_token_that_asked() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        let code = codes.give("admin@0", Role::View, now).unwrap();
+        let code = codes.issue("admin@0", Role::View, now).unwrap();
         tokens.rotate(Duration::from_secs(3600)).unwrap();
-        let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
+        let token = codes.redeem(&code.to_text(), &tokens, now).unwrap().unwrap();
         assert!(token.starts_with("view@admin@0:"), "{token}");
         tokens.rotate(Duration::from_secs(3600)).unwrap();
         assert!(tokens.find("view@admin@0").is_none(), "two generations ago");
@@ -189,8 +189,8 @@ mod tests {
             ("admin@0", "submit@admin@0:"),
             ("admin-laptop@0", "submit@admin-laptop@0:"),
         ] {
-            let code = codes.give(key, Role::Submit, now).unwrap();
-            let token = codes.take(&code.to_text(), &tokens, now).unwrap().unwrap();
+            let code = codes.issue(key, Role::Submit, now).unwrap();
+            let token = codes.redeem(&code.to_text(), &tokens, now).unwrap().unwrap();
             assert!(token.starts_with(name), "{key}: {token}");
         }
     }
@@ -198,13 +198,13 @@ mod tests {
     #[test]
     fn codes_that_wait_are_bounded_and_the_oldest_of_the_token_that_asked_the_most_gives_way() {
         let (codes, tokens, now) = (PageCodes::default(), tokens(), Instant::now());
-        let other = codes.give("admin@0", Role::View, now).unwrap();
+        let other = codes.issue("admin@0", Role::View, now).unwrap();
         let given: Vec<_> =
-            (0..2 * CODES_MAX).map(|_| codes.give("view-screen@0", Role::View, now).unwrap()).collect();
-        let waiting = given.iter().map(|code| codes.take(&code.to_text(), &tokens, now).is_some());
+            (0..2 * CODES_MAX).map(|_| codes.issue("view-screen@0", Role::View, now).unwrap()).collect();
+        let waiting = given.iter().map(|code| codes.redeem(&code.to_text(), &tokens, now).is_some());
         let kept = CODES_MAX + 1..2 * CODES_MAX;
         assert!(waiting.enumerate().all(|(index, waits)| waits == kept.contains(&index)));
-        assert!(codes.take(&other.to_text(), &tokens, now).is_some());
+        assert!(codes.redeem(&other.to_text(), &tokens, now).is_some());
     }
 
     #[test]

@@ -39,19 +39,19 @@ pub(super) struct RecoveryJournal {
 
 impl RecoveryJournal {
     /// Creates a new file.
-    pub(super) fn begin(path: PathBuf, header: &JournalHeader) -> io::Result<Self> {
+    pub(super) fn create(path: PathBuf, header: &JournalHeader) -> io::Result<Self> {
         let mut lines = CheckedWriter::create(&path)?;
         lines.line(HEADER, header)?;
-        Ok(Self::of(path, lines))
+        Ok(Self::from_lines(path, lines))
     }
 
     /// Continues behind the recalled lines.
     pub(super) fn go_on(path: PathBuf, length: u64) -> io::Result<Self> {
         let lines = CheckedWriter::go_on(&path, length)?;
-        Ok(Self::of(path, lines))
+        Ok(Self::from_lines(path, lines))
     }
 
-    fn of(path: PathBuf, lines: CheckedWriter) -> Self {
+    fn from_lines(path: PathBuf, lines: CheckedWriter) -> Self {
         Self {
             path,
             lines,
@@ -98,7 +98,7 @@ impl RecoveryJournal {
         self.begun_with = self.lines.length();
         let mut written = None;
         let replaced = whole_file::replace(&self.path, self.promise, |file| {
-            let mut lines = CheckedWriter::of(&mut *file, 0);
+            let mut lines = CheckedWriter::resume(&mut *file, 0);
             lines.line(HEADER, header)?;
             write(&mut lines)?;
             lines.write_out()?;
@@ -112,7 +112,7 @@ impl RecoveryJournal {
         let stands =
             fs::metadata(&self.path).is_ok_and(|there| file.metadata().is_ok_and(|it| same(&there, &it)));
         if stands {
-            self.lines = CheckedWriter::of(file, length);
+            self.lines = CheckedWriter::resume(file, length);
             self.begun_with = length;
         }
         if stands { Ok(()) } else { replaced }

@@ -62,7 +62,7 @@ async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Su
         return Ok(submission);
     }
     let holding = tokio::task::spawn_blocking(move || {
-        let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.hold());
+        let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.take_over());
         held.map(|()| submission)
     });
     let held = holding.await.map_err(|_| RouteRefusal::ending())?;
@@ -74,7 +74,7 @@ async fn hold_output(handle: &MasterHandle, submission: Submission) -> Result<Su
 }
 
 /// Handles a submitter that lost its connection to this master, or to its predecessor, and follows its job again.
-pub(super) async fn attend(handle: MasterHandle, request: Request<Incoming>) -> Answered {
+pub(super) async fn follow_again(handle: MasterHandle, request: Request<Incoming>) -> Answered {
     let key = key_of(&request);
     let attended: JobAttended = parsed(&body(&handle, shown(request), BODY_BYTES_MAX).await?)?;
     let refusal = |code, message| RouteRefusal::new(StatusCode::BAD_REQUEST, code, message);
@@ -136,7 +136,7 @@ fn lines(
             let ended = status.state.ended();
             // Short lines are sent together, so that the reader wakes once for them.
             let mut lines = Vec::new();
-            for line in WatchLine::of(status) {
+            for line in WatchLine::from_status(status) {
                 if serde_json::to_writer(&mut lines, &line).is_err() {
                     return;
                 }

@@ -43,7 +43,7 @@ mod tokens;
 
 pub(super) use probes::METRICS_PATH;
 
-use super::connection::attend;
+use super::connection::serve_worker;
 use super::ending::Ending;
 use super::input::{MasterHandle, MasterInput};
 use super::kept_job::KeptJob;
@@ -108,7 +108,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
         (&Method::GET, ["turns"]) => turns(&handle).await,
         (&Method::GET, ["jobs", job, "watch"]) => follow::watch_job(handle, job, key_of(&request)).await,
         (&Method::POST, ["jobs", job, "cancel"]) => cancel(&handle, job, &key_of(&request)).await,
-        (&Method::POST, ["attend"]) => follow::attend(handle, request).await,
+        (&Method::POST, ["attend"]) => follow::follow_again(handle, request).await,
         (&Method::POST, ["jobs", job, "closed"]) => client_closed(&handle, job, shown(request)).await,
         (&Method::GET, ["feed"]) => Ok(feed::feed(handle, key_of(&request))),
         (&Method::POST, ["page"]) => page::code(&handle, &key_of(&request), Role::View),
@@ -132,7 +132,7 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
             format!("there is no route {path}"),
         )),
     };
-    answered.unwrap_or_else(RouteRefusal::answer)
+    answered.unwrap_or_else(RouteRefusal::into_response)
 }
 
 /// An error response.
@@ -146,7 +146,7 @@ impl RouteRefusal {
         Self { status, error: ApiError { code, message: message.into() } }
     }
 
-    fn answer(self) -> Response<Body> {
+    fn into_response(self) -> Response<Body> {
         // The message may repeat request data.
         response::json(
             self.status,
@@ -175,7 +175,7 @@ fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Bo
     };
     tokio::spawn(async move {
         if let Ok(io) = io.await {
-            attend(handle, io, peer, key).await;
+            serve_worker(handle, io, peer, key).await;
         }
     });
     response

@@ -18,7 +18,7 @@ const ENTER_BYTES_MAX: usize = 1 << 10;
 /// Responds with a code for a page with a token of this role. The gate has checked that the caller has at least this
 /// role.
 pub(super) fn code(handle: &MasterHandle, key: &ShownKey, role: Role) -> Answered {
-    let code = handle.page_codes.give(&key.0, role, Instant::now()).map_err(|wrong| {
+    let code = handle.page_codes.issue(&key.0, role, Instant::now()).map_err(|wrong| {
         RouteRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Token, chain(&wrong))
     })?;
     ok(&PageCode { code: code.to_text().to_string() })
@@ -29,7 +29,7 @@ pub(super) async fn respond(handle: &MasterHandle, request: Request<Incoming>) -
     if (request.method(), request.uri().path()) != (&Method::POST, ENTER_PATH) {
         return response::status(StatusCode::NOT_FOUND);
     }
-    enter(handle, request.into_body()).await.unwrap_or_else(RouteRefusal::answer)
+    enter(handle, request.into_body()).await.unwrap_or_else(RouteRefusal::into_response)
 }
 
 async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
@@ -38,7 +38,7 @@ async fn enter(handle: &MasterHandle, incoming: Incoming) -> Answered {
         .map_err(|wrong| RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, chain(&wrong)))?;
     let EnterPage { code } = parsed(&body)?;
     let refusal = |message: &str| RouteRefusal::new(StatusCode::FORBIDDEN, ErrorCode::Token, message);
-    let token = handle.page_codes.take(&code, &handle.tokens, Instant::now());
+    let token = handle.page_codes.redeem(&code, &handle.tokens, Instant::now());
     let token = token.ok_or_else(|| {
         refusal(
             "this link was used before, is more than ten minutes old, or gave way to newer ones: `gristmill cluster page` \

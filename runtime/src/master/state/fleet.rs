@@ -232,12 +232,12 @@ impl Fleet {
     /// Queues a frame to a worker; it is sent when this instant has been handled.
     pub(super) fn queue(&mut self, worker: WorkerId, frame: &MasterFrame) {
         if self.get(worker).is_some_and(|worker| !worker.away) {
-            self.say(worker, frame);
+            self.queue_frame(worker, frame);
         }
     }
 
     /// Queues a frame, also to a worker that has not yet reported what it holds.
-    pub(super) fn say(&mut self, worker: WorkerId, frame: &MasterFrame) {
+    pub(super) fn queue_frame(&mut self, worker: WorkerId, frame: &MasterFrame) {
         let Some(entry) = self.workers.get_mut(&worker) else { return };
         if entry.outbox.is_empty() {
             self.outboxes_filled.push(worker);

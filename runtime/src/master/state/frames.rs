@@ -53,7 +53,7 @@ impl MasterState {
         if frame.is_numbered() {
             worker.heard += 1;
             shorten(frame);
-            self.journal.keep(|| RecoveryNote::Said { at: now, worker: from, frame: Encoded::of(frame) });
+            self.journal.keep(|| RecoveryNote::Said { at: now, worker: from, frame: Encoded::new(frame) });
         }
     }
 

@@ -112,7 +112,7 @@ impl JobEntry {
         let maps = submission.splits.len() as u32;
         Self {
             maps,
-            input: JobInput::of(&submission, cuts),
+            input: JobInput::from_submission(&submission, cuts),
             keys,
             state: JobState::Waiting,
             end_is_kept_back: false,

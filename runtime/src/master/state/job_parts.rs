@@ -32,7 +32,7 @@ pub(super) struct JobInput {
 }
 
 impl JobInput {
-    pub(super) fn of(submission: &Submission, cuts: Vec<Vec<u8>>) -> Self {
+    pub(super) fn from_submission(submission: &Submission, cuts: Vec<Vec<u8>>) -> Self {
         let pieces = submission.splits.iter().chain(&submission.side).flat_map(|split| &split.pieces);
         let named: BTreeSet<WorkerId> = pieces
             .filter_map(|piece| match piece.place {

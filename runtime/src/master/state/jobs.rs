@@ -356,7 +356,7 @@ impl Jobs {
     ///
     /// # Errors
     /// A key that belongs to no job here.
-    pub(crate) fn attend(
+    pub(crate) fn follow_again(
         &mut self,
         key: &Secret,
         journal: &mut JournalWriter,
@@ -381,8 +381,8 @@ impl Jobs {
         let submission = job.submission_without_inputs();
         let status =
             job.status(now, id, StatusContext { parts: true, built: true, ..StatusContext::default() });
-        let success =
-            (outcome == Outcome::Succeeded).then(|| Success::of(&status, submission.columns.clone()));
+        let success = (outcome == Outcome::Succeeded)
+            .then(|| Success::from_status(&status, submission.columns.clone()));
         self.closings.push(Closing { job: id, submission, success, built: status.built, left });
     }
 

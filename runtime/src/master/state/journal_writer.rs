@@ -352,8 +352,8 @@ impl JournalWriter {
         // The binary note takes a quarter of the bytes of JSON, and there are as many of these notes as tasks.
         self.keep(|| RecoveryNote::Instant {
             at: now,
-            facts: Encoded::of(&facts),
-            orders: Encoded::of(&orders),
+            facts: Encoded::new(&facts),
+            orders: Encoded::new(&orders),
         });
         if self.journal.is_some() {
             self.due.get_or_insert(now + FLUSH_PAUSE);

@@ -56,7 +56,7 @@ impl MasterState {
             speed: hello.speed,
             nic_bytes_per_second: hello.nic_bytes_per_second,
         });
-        self.journal.keep(|| RecoveryNote::Joined { at: now, worker, hello: Encoded::of(&hello) });
+        self.journal.keep(|| RecoveryNote::Joined { at: now, worker, hello: Encoded::new(&hello) });
         let (host, slots) = (sanitize::message(&hello.host), hello.slots.total());
         self.enter_worker(now, worker, hello, frames);
         self.greet(now, worker);
@@ -115,8 +115,8 @@ impl MasterState {
             heard: entry.heard,
         };
         let heartbeat_ms = self.join_terms.heartbeat_ms;
-        self.fleet.say(worker, &MasterFrame::Welcome { worker, heartbeat_ms, list_key, session });
-        self.fleet.say(worker, &MasterFrame::Ping { master_ns: now.0 });
+        self.fleet.queue_frame(worker, &MasterFrame::Welcome { worker, heartbeat_ms, list_key, session });
+        self.fleet.queue_frame(worker, &MasterFrame::Ping { master_ns: now.0 });
     }
 }
 
@@ -267,7 +267,7 @@ impl MasterState {
     }
 
     /// Enters that a worker has said goodbye.
-    pub(crate) fn left(&mut self, now: Time, worker: WorkerId) {
+    pub(crate) fn worker_left(&mut self, now: Time, worker: WorkerId) {
         self.lose(now, worker, WorkerEnd::Left);
     }
 

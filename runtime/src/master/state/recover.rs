@@ -106,7 +106,7 @@ impl MasterState {
         }
         self.jobs.notice_shuffles_done(at, facts, &self.core);
         let mut commands = std::mem::take(&mut self.commands);
-        let again = Encoded::of(&commands);
+        let again = Encoded::new(&commands);
         if again != *orders {
             return Err(Wrong::Differs(first_other(&commands, &again, orders)));
         }
@@ -334,7 +334,7 @@ fn hold_later(submission: &Submission) {
     }
     let submission = submission.clone();
     let hold = move || {
-        let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.hold());
+        let held = ClaimedOutput::adopt(&submission, None).and_then(|output| output.take_over());
         if let Err(error) = held {
             let error = chain(&error);
             tracing::warn!(output = %submission.output, error, "the claim keeps the name of the master before this one");
@@ -348,7 +348,7 @@ fn hold_later(submission: &Submission) {
 
 /// Describes the first order that differs from the recorded one.
 fn first_other(commands: &[Command], again: &Encoded, orders: &Encoded) -> String {
-    let lengths: Vec<usize> = commands.iter().map(|order| Encoded::of(order).bytes().len()).collect();
+    let lengths: Vec<usize> = commands.iter().map(|order| Encoded::new(order).bytes().len()).collect();
     // The number of orders is written before them.
     let head = again.bytes().len() - lengths.iter().sum::<usize>();
     let both = again.bytes().iter().zip(orders.bytes()).skip(head);

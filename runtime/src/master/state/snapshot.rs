@@ -45,13 +45,13 @@ pub(super) fn write_standing(
         owners: pools.owners.clone(),
         set_aside: set_aside.clone(),
     };
-    lines.line(BESIDE, &RecoveryNote::Standing { at: now, state: Encoded::of(&standing) })?;
+    lines.line(BESIDE, &RecoveryNote::Standing { at: now, state: Encoded::new(&standing) })?;
     for (&worker, entry) in &fleet.workers {
-        lines.line(BESIDE, &RecoveryNote::StandingWorker { worker, entry: Encoded::of(entry) })?;
+        lines.line(BESIDE, &RecoveryNote::StandingWorker { worker, entry: Encoded::new(entry) })?;
     }
     let stands = |job: &JobEntry| !job.state.ended() || !*job.output.closed.borrow();
     for (&job, entry) in jobs.entries.iter().filter(|(_, entry)| stands(entry)) {
-        lines.line(BESIDE, &RecoveryNote::StandingJob { job, entry: Encoded::of(entry) })?;
+        lines.line(BESIDE, &RecoveryNote::StandingJob { job, entry: Encoded::new(entry) })?;
         lines.write_out()?;
     }
     Ok(())

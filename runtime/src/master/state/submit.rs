@@ -99,7 +99,7 @@ impl MasterState {
         check_program(&submission, &self.join_terms.build, &self.deciders.registry)?;
         check_counts(&submission)?;
         check_output(&submission.output).map_err(|error| refuse(ErrorCode::Spec, error.to_string()))?;
-        let parsed = ParsedTexts::of(&submission)?;
+        let parsed = ParsedTexts::parse(&submission)?;
         submission.bad_records_max = submission.bad_records_max.min(BAD_RECORDS_MAX);
         if submission.deadline_ns == Some(0) {
             return Err(refuse(
@@ -174,7 +174,7 @@ impl MasterState {
         submission: Submission,
     ) -> Result<(), ApiError> {
         check_counts(&submission)?;
-        let parsed = ParsedTexts::of(&submission)?;
+        let parsed = ParsedTexts::parse(&submission)?;
         self.enter_job(at, job, submission, parsed);
         Ok(())
     }
@@ -243,7 +243,7 @@ struct ParsedTexts {
 }
 
 impl ParsedTexts {
-    fn of(submission: &Submission) -> Result<Self, ApiError> {
+    fn parse(submission: &Submission) -> Result<Self, ApiError> {
         let key = |text: &str, why: &str| -> Result<Secret, ApiError> {
             text.parse().map_err(|_| refuse(ErrorCode::Key, why))
         };

@@ -139,7 +139,7 @@ impl Scene {
         let worker = self.state.join(self.now, hello, frames)?;
         self.inboxes.insert(worker, inbox);
         self.settle();
-        self.said(worker);
+        self.sent(worker);
         Ok(worker)
     }
 
@@ -169,7 +169,7 @@ impl Scene {
         self.settle();
     }
 
-    fn tell(&mut self, from: WorkerId, frame: WorkerFrame) {
+    fn deliver(&mut self, from: WorkerId, frame: WorkerFrame) {
         self.state.frame(self.now, from, frame);
         self.settle();
     }
@@ -183,7 +183,7 @@ impl Scene {
     }
 
     /// Frames sent to a worker since the last call.
-    fn said(&mut self, worker: WorkerId) -> Vec<MasterFrame> {
+    fn sent(&mut self, worker: WorkerId) -> Vec<MasterFrame> {
         let mut bytes = Vec::new();
         while let Ok(batch) = self.inboxes.get_mut(&worker).unwrap().try_recv() {
             bytes.extend(batch);
@@ -201,7 +201,7 @@ impl Scene {
     fn map_done(&mut self, worker: WorkerId, attempt: AttemptId) {
         let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };
         let fingerprint = Fingerprint::default();
-        self.tell(worker, WorkerFrame::MapFinished { attempt, fingerprint, report });
+        self.deliver(worker, WorkerFrame::MapFinished { attempt, fingerprint, report });
     }
 
     fn fetched(&mut self, home: WorkerId, from: WorkerId, map: AttemptId) {
@@ -210,7 +210,7 @@ impl Scene {
 
     fn fetched_of(&mut self, home: WorkerId, from: WorkerId, map: AttemptId, partition: u32) {
         let outputs = vec![FetchedOutput { map, partitions: vec![partition], bytes: 10, resent: 0 }];
-        self.tell(home, WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
+        self.deliver(home, WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
     }
 
     /// Record of the attempt in the trace of its job.
@@ -281,7 +281,7 @@ fn with_reduce_running() -> (Scene, WorkerId, JobId) {
     let job = scene.submit(|_| {}).unwrap();
     scene.map_done(worker, map(job));
     scene.fetched(worker, worker, map(job));
-    let said = scene.said(worker);
+    let said = scene.sent(worker);
     let launched = said.iter().any(|frame| matches!(frame, MasterFrame::LaunchReduce { resume: None, .. }));
     assert!(launched, "{said:?}");
     scene.pass(Span::whole_seconds(1));
@@ -318,7 +318,7 @@ fn segments_are_counted_once_when_the_backup_of_a_reduce_gathers_them_too() {
     let job = scene.submit(|submission| submission.reduces = 4).unwrap();
     scene.map_done(workers[0], map(job));
     let homes_said = |scene: &mut Scene| -> Vec<(WorkerId, u32)> {
-        let said = workers.map(|worker| scene.said(worker).into_iter().map(move |frame| (worker, frame)));
+        let said = workers.map(|worker| scene.sent(worker).into_iter().map(move |frame| (worker, frame)));
         let home = |(worker, frame)| match frame {
             MasterFrame::Home { partition, .. } => Some((worker, partition)),
             _ => None,
@@ -338,8 +338,8 @@ fn segments_are_counted_once_when_the_backup_of_a_reduce_gathers_them_too() {
         let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
         let stamp = FileStamp { size: 5, modified_ns: 1, inode: 1 };
         let report = AttemptReport { ended_ns: Span::whole_seconds(1).0, ..AttemptReport::default() };
-        scene.tell(home, WorkerFrame::CommitRequest { attempt });
-        scene.tell(home, WorkerFrame::PartFinished { attempt, part, stamp, report });
+        scene.deliver(home, WorkerFrame::CommitRequest { attempt });
+        scene.deliver(home, WorkerFrame::PartFinished { attempt, part, stamp, report });
     }
     // It takes more than twice as long as the others.
     scene.pass(Span::milliseconds(1_100));
@@ -398,7 +398,7 @@ fn transfers_that_came_damaged_are_counted_and_their_way_is_named_once() {
         let map = TaskId::map(job, index).attempt(0);
         scene.map_done(worker, map);
         let outputs = vec![FetchedOutput { map, partitions: vec![0], bytes: 10, resent: 2 }];
-        scene.tell(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns: 0, ended_ns: 0 });
+        scene.deliver(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns: 0, ended_ns: 0 });
     }
     let entry = &scene.state.jobs.entries[&job];
     assert_eq!(entry.records.sums.totals.transfers_damaged, 4);
@@ -417,7 +417,7 @@ fn transfer_that_a_clock_ahead_tells_of_keeps_its_length_and_ends_when_it_was_to
     let ended_ns = told_ns + 5_000_000;
     let outputs = vec![FetchedOutput { map: map(job), partitions: vec![0], bytes: 10, resent: 0 }];
     let started_ns = ended_ns - took_ns;
-    scene.tell(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns, ended_ns });
+    scene.deliver(worker, WorkerFrame::Fetched { outputs, from: worker, started_ns, ended_ns });
     let trace = scene.state.queries().trace(scene.now, job).unwrap();
     let fetch = &trace.fetches[0];
     assert_eq!((fetch.started_ns, fetch.ended_ns), (told_ns - took_ns, told_ns));
@@ -427,21 +427,21 @@ fn transfer_that_a_clock_ahead_tells_of_keeps_its_length_and_ends_when_it_was_to
 fn suspension_and_resumption_are_frames_and_stand_in_the_trace() {
     let (mut scene, worker, job) = with_reduce_running();
     let urgent = scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();
-    let said = scene.said(worker);
+    let said = scene.sent(worker);
     assert!(matches!(said[..], [MasterFrame::Suspend { attempt }] if attempt == reduce(job, 0)), "{said:?}");
-    scene.tell(worker, WorkerFrame::Suspended { attempt: reduce(job, 0) });
+    scene.deliver(worker, WorkerFrame::Suspended { attempt: reduce(job, 0) });
     assert!(scene.record(reduce(job, 0)).suspended);
     let why = scene.state.explain(scene.now, job, Some((TaskKind::Reduce, 0))).unwrap();
     assert!(why[0].starts_with("job-1/reduce-0.0 is suspended on worker-1"), "{why:?}");
     let from = scene.now;
-    let said = scene.said(worker);
+    let said = scene.sent(worker);
     assert!(matches!(said[..], [MasterFrame::Job(_), MasterFrame::LaunchMap { .. }]), "{said:?}");
     scene.pass(Span::milliseconds(300));
     let report = AttemptReport::default();
     let class = FailureClass::Config;
     let failed = WorkerFrame::AttemptFailed { attempt: map(urgent), class, message: "no".to_owned(), report };
-    scene.tell(worker, failed);
-    let said = scene.said(worker);
+    scene.deliver(worker, failed);
+    let said = scene.sent(worker);
     let resumed = said
         .iter()
         .any(|frame| matches!(frame, MasterFrame::Resume { attempt } if *attempt == reduce(job, 0)));
@@ -454,11 +454,11 @@ fn suspension_and_resumption_are_frames_and_stand_in_the_trace() {
 fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
     let (mut scene, first, job) = with_reduce_running();
     scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();
-    scene.tell(first, WorkerFrame::Suspended { attempt: reduce(job, 0) });
+    scene.deliver(first, WorkerFrame::Suspended { attempt: reduce(job, 0) });
     let second = scene.join();
-    scene.said(first);
+    scene.sent(first);
     scene.pass(CoreConfig::default().suspending.hand_over_after);
-    let said = scene.said(first);
+    let said = scene.sent(first);
     assert!(matches!(said[..], [MasterFrame::HandOver { attempt }] if attempt == reduce(job, 0)), "{said:?}");
     let state = HandOver {
         last_key: Some(vec![1, 2]),
@@ -471,13 +471,13 @@ fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
     };
     let report = AttemptReport { cpu_ns: 9, counters: state.counters.clone(), ..AttemptReport::default() };
     let handed_over = WorkerFrame::HandedOver { attempt: reduce(job, 0), state: state.clone(), report };
-    scene.tell(first, handed_over);
+    scene.deliver(first, handed_over);
     (scene, [first, second], job, state)
 }
 
 /// Reduces that a worker was ordered to launch since the last call.
 fn launched(scene: &mut Scene, worker: WorkerId) -> Vec<MasterFrame> {
-    let said = scene.said(worker);
+    let said = scene.sent(worker);
     said.into_iter().filter(|frame| matches!(frame, MasterFrame::LaunchReduce { .. })).collect()
 }
 
@@ -504,7 +504,7 @@ fn successor_begins_from_its_inputs_when_what_was_written_is_lost() {
     scene.settle();
     // The map's output is lost too, so the map runs again first.
     let again = TaskId::map(job, 0).attempt(1);
-    let said = scene.said(second);
+    let said = scene.sent(second);
     let runs = said.iter().find_map(|frame| match frame {
         MasterFrame::LaunchMap { attempt, .. } => Some(*attempt),
         _ => None,
@@ -515,7 +515,7 @@ fn successor_begins_from_its_inputs_when_what_was_written_is_lost() {
     let report = AttemptReport::default();
     let class = FailureClass::Config;
     let failed = WorkerFrame::AttemptFailed { attempt: urgent, class, message: "no".to_owned(), report };
-    scene.tell(second, failed);
+    scene.deliver(second, failed);
     scene.map_done(second, again);
     scene.fetched(second, second, again);
     let frames = launched(&mut scene, second);
@@ -527,7 +527,7 @@ fn order_of_lanes_goes_to_workers_that_gather_when_two_jobs_shuffle_and_not_too_
     let mut scene = Scene::new(&[]);
     let (first, second) = (scene.join(), scene.join());
     let lanes = |scene: &mut Scene, worker| -> Vec<LaneOrder> {
-        let said = scene.said(worker).into_iter();
+        let said = scene.sent(worker).into_iter();
         said.filter_map(|frame| if let MasterFrame::Lanes(order) = frame { Some(order) } else { None })
             .collect()
     };
@@ -680,7 +680,7 @@ fn words_of_a_worker_are_cleaned_and_clipped_when_they_come_in() {
     let job = scene.submit(|submission| submission.attempts_max = 1).unwrap();
     let report = AttemptReport { counters: vec![(harm(1 << 20), 1)], ..AttemptReport::default() };
     let (attempt, class, message) = (map(job), FailureClass::User, harm(10 << 20));
-    scene.tell(worker, WorkerFrame::AttemptFailed { attempt, class, message, report });
+    scene.deliver(worker, WorkerFrame::AttemptFailed { attempt, class, message, report });
     let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!(status.incidents.len(), 1);
     check_clean(&status.incidents[0]);
@@ -697,7 +697,7 @@ fn names_of_counters_are_cleaned_and_clipped() {
     let counters = vec![(harm(1 << 20), 1), ("lines".to_owned(), 2)];
     let report = AttemptReport { bytes_out: 10, counters, ..AttemptReport::default() };
     let fingerprint = Fingerprint::default();
-    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), fingerprint, report });
+    scene.deliver(worker, WorkerFrame::MapFinished { attempt: map(job), fingerprint, report });
     let counters = scene.state.queries().status(scene.now, job).unwrap().counters;
     assert_eq!((counters.len(), counters["lines"]), (2, 2));
     counters.keys().for_each(|name| check_clean(name));
@@ -716,7 +716,7 @@ fn counters_of_too_many_names_are_left_out_and_that_is_said_once() {
         counters: counters[from..].to_vec(),
         ..AttemptReport::default()
     };
-    scene.tell(worker, WorkerFrame::MapFinished { attempt: map(job), fingerprint, report: report(0) });
+    scene.deliver(worker, WorkerFrame::MapFinished { attempt: map(job), fingerprint, report: report(0) });
     let status = |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap();
     let kept = status(&scene);
     assert_eq!((kept.counters.len(), kept.counters["00000"], kept.counters["00999"]), (1000, 1, 1));
@@ -802,7 +802,7 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
     let runs_on: BTreeMap<WorkerId, AttemptId> = [first, second]
         .into_iter()
         .flat_map(|worker| {
-            let said = scene.said(worker);
+            let said = scene.sent(worker);
             said.into_iter().find_map(|frame| match frame {
                 MasterFrame::LaunchMap { attempt, .. } => Some((worker, attempt)),
                 _ => None,
@@ -814,13 +814,13 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
     for bytes_in in [3, 7] {
         for (&worker, &attempt) in &runs_on {
             let running = vec![AttemptProgress { attempt, bytes_in, records_in: 0 }];
-            scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
+            scene.deliver(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
         }
         assert_eq!(read(&scene), 2 * bytes_in);
     }
     let report = AttemptReport { bytes_in: 8, ..AttemptReport::default() };
     let fingerprint = Fingerprint::default();
-    scene.tell(first, WorkerFrame::MapFinished { attempt: runs_on[&first], fingerprint, report });
+    scene.deliver(first, WorkerFrame::MapFinished { attempt: runs_on[&first], fingerprint, report });
     assert_eq!(read(&scene), 8 + 7);
     scene.state.lost(scene.now, second, None);
     assert_eq!(read(&scene), 8);
@@ -844,8 +844,8 @@ fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follow
         let indices = 1..=jobs::TRACED_RECORDS_MAX as u32;
         entry.output.parts = indices.map(|index| (index, (part.clone(), built))).collect();
         let report = AttemptReport::default();
-        scene.tell(worker, WorkerFrame::CommitRequest { attempt: map(job) });
-        scene.tell(worker, WorkerFrame::PartFinished { attempt: map(job), part, stamp, report });
+        scene.deliver(worker, WorkerFrame::CommitRequest { attempt: map(job) });
+        scene.deliver(worker, WorkerFrame::PartFinished { attempt: map(job), part, stamp, report });
         assert!(scene.state.jobs.entries[&job].state.ended(), "{job}");
         scene.state.jobs.client_closed(scene.now, job, None, &mut scene.state.journal);
         jobs.push(job);
@@ -881,7 +881,7 @@ fn file_of_a_lost_worker_is_read_by_another_on_its_host() {
     scene.state.lost(scene.now, gone, None);
     scene.settle();
     let successor = scene.join_saying(Scene::hello(2));
-    let frames = scene.said(successor);
+    let frames = scene.sent(successor);
     let peers = frames.iter().find_map(|frame| match frame {
         MasterFrame::Job(order) => Some(&order.peers),
         _ => None,
@@ -954,8 +954,8 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     let held: Vec<AttemptId> = scene.state.fleet.workers[&liar].running.keys().copied().collect();
     assert_eq!(held.len(), 1, "it has a slot, and runs a map there");
     let before = [shown(&scene, job), shown(&scene, second)];
-    scene.said(honest);
-    scene.said(liar);
+    scene.sent(honest);
+    scene.sent(liar);
     let other = reduce(job, 0);
     let report = || AttemptReport { bytes_out: 7, records_in: 7, cpu_ns: 7, ..AttemptReport::default() };
     let fingerprint = Fingerprint::default();
@@ -969,7 +969,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         counters: Vec::new(),
     };
     let part = || Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 0, named: Vec::new() };
-    let stamp = FileStamp::of(&std::fs::metadata("/").unwrap());
+    let stamp = FileStamp::from_metadata(&std::fs::metadata("/").unwrap());
     let class = FailureClass::User;
     let message = || "a lie".to_owned();
     let fetched = |map, partitions| WorkerFrame::Fetched {
@@ -1007,10 +1007,10 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     ];
     for lie in lies {
         let what = format!("{lie:?}");
-        scene.tell(liar, lie);
+        scene.deliver(liar, lie);
         assert_eq!([shown(&scene, job), shown(&scene, second)], before, "{what}");
     }
-    assert!(scene.said(honest).is_empty());
+    assert!(scene.sent(honest).is_empty());
     assert!(scene.state.fleet.workers[&liar].heartbeat.running.is_empty());
     assert_eq!(scene.state.fleet.workers[&liar].running.keys().copied().collect::<Vec<_>>(), held);
 }
@@ -1019,7 +1019,7 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
 fn attempt_that_ends_with_what_its_kind_does_not_make_has_failed() {
     let (mut scene, worker, job) = with_reduce_running();
     let (fingerprint, report) = (Fingerprint::default(), AttemptReport::default());
-    scene.tell(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), fingerprint, report });
+    scene.deliver(worker, WorkerFrame::MapFinished { attempt: reduce(job, 0), fingerprint, report });
     let end = scene.record(reduce(job, 0)).end;
     let (class, words) = end.shown().unwrap();
     assert_eq!((class, words.contains("a map output")), ("worker", true), "{words}");
@@ -1032,7 +1032,7 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
     let job = scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); 3]).unwrap();
     for index in 0..3 {
         let most = u64::MAX;
-        scene.tell(worker, WorkerFrame::Pong { master_ns: most - index, worker_ns: 1 << 63 });
+        scene.deliver(worker, WorkerFrame::Pong { master_ns: most - index, worker_ns: 1 << 63 });
         let report = AttemptReport {
             bytes_in: most,
             bytes_out: most,
@@ -1044,8 +1044,11 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
         };
         let attempt = TaskId::map(job, index as u32).attempt(0);
         let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most }];
-        scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
-        scene.tell(worker, WorkerFrame::MapFinished { attempt, fingerprint: Fingerprint::default(), report });
+        scene.deliver(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
+        scene.deliver(
+            worker,
+            WorkerFrame::MapFinished { attempt, fingerprint: Fingerprint::default(), report },
+        );
     }
     let status = scene.state.queries().status(scene.now, job).unwrap();
     assert_eq!((status.maps.done, status.totals.cpu_ns), (3, u64::MAX));
@@ -1056,7 +1059,7 @@ fn long_word_about_a_failure_is_clipped() {
     let (mut scene, worker, job) = with_reduce_running();
     let (class, report) = (FailureClass::User, AttemptReport::default());
     let message = "x".repeat(1 << 20);
-    scene.tell(worker, WorkerFrame::AttemptFailed { attempt: reduce(job, 0), class, message, report });
+    scene.deliver(worker, WorkerFrame::AttemptFailed { attempt: reduce(job, 0), class, message, report });
     let AttemptEnd::Failed(_, words) = scene.record(reduce(job, 0)).end else { panic!("it ended well") };
     assert!((1000..10_000).contains(&words.len()), "{} bytes", words.len());
     let incidents = scene.state.queries().status(scene.now, job).unwrap().incidents;
@@ -1102,7 +1105,7 @@ fn what_ran_where_memory_ran_out_is_launched_again_to_run_alone() {
     scene.state.lost(scene.now, first, Some(&ended_for_memory(vec![attempt])));
     scene.settle();
     let second = scene.join_saying(Scene::hello(1));
-    let alone = scene.said(second).into_iter().find_map(|frame| match frame {
+    let alone = scene.sent(second).into_iter().find_map(|frame| match frame {
         MasterFrame::LaunchMap { attempt, alone, .. } => Some((attempt, alone)),
         _ => None,
     });

@@ -140,7 +140,7 @@ impl Tokens {
         if self.kept().revoked.contains(&name) {
             return Err(TokensError::Revoked { name });
         }
-        Ok(Token::of(&self.secret, &name)?)
+        Ok(Token::derive(&self.secret, &name)?)
     }
 
     /// Token of a page with this role, requested with the token called `asker`. The page's token ends with that token,
@@ -162,7 +162,7 @@ impl Tokens {
         if self.find(&name.to_string()).is_none() {
             return Err(TokensError::Ended { name: name.to_string() });
         }
-        Ok(Token::of(&self.secret, &name.to_string())?)
+        Ok(Token::derive(&self.secret, &name.to_string())?)
     }
 
     /// Sets the quota of all jobs submitted with the token of this role and label. A quota without limits is removed.
@@ -214,7 +214,7 @@ impl Tokens {
         if !holds || asker_revoked || kept.revoked.contains(name) {
             return None;
         }
-        Some((parsed.role, Token::of(&self.secret, name).ok()?.secret().clone()))
+        Some((parsed.role, Token::derive(&self.secret, name).ok()?.secret().clone()))
     }
 
     /// Secret from which the keys of workers' listings are derived ([`list_key`]).
@@ -320,12 +320,12 @@ pub fn work_token_of(directory: &Path, token: &Token) -> Result<Option<Token>, T
         return Ok(None);
     };
     let Some(secret) = Secret::load(&directory.join(SECRET_FILE))? else { return Ok(None) };
-    if Token::of(&secret, token.name())? != *token {
+    if Token::derive(&secret, token.name())? != *token {
         return Ok(None);
     }
     let label = Some(OWN_WORKERS.to_owned());
     let name = TokenName { role: Role::Work, asker: None, label, generation };
-    Ok(Some(Token::of(&secret, &name.to_string())?))
+    Ok(Some(Token::derive(&secret, &name.to_string())?))
 }
 
 /// A token's name without its generation.

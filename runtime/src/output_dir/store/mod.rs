@@ -60,7 +60,7 @@ impl StoreOutput {
                     return Err(OutputError::Claimed { url: output.url.to_string(), by: claim.to_string() });
                 }
                 let left = output.of_claim(&claim);
-                left.take(StoreClaimState::Abandoning)?;
+                left.take_claim(StoreClaimState::Abandoning)?;
                 tracing::info!(url = %left.url, "puts the output of a dead process in order");
                 left.undo();
                 continue;
@@ -92,7 +92,7 @@ impl StoreOutput {
         let bucket = objects::open(&url).map_err(OutputError::store)?;
         let probe = submission.output_probe.clone();
         let example = format!("part-0-{}-0", nonce_of(&probe));
-        if AttemptObject::of(&example).is_none() {
+        if AttemptObject::parse(&example).is_none() {
             return Err(OutputError::ClaimLost { url: url.to_string(), by: format!("{probe} is none") });
         }
         Ok(Self { url, bucket, probe, _held: None })
@@ -102,7 +102,7 @@ impl StoreOutput {
     ///
     /// # Errors
     /// Errors of the store, and a claim that is not this job's any more, or is being closed.
-    pub(crate) fn hold(&self) -> Result<(), OutputError> {
+    pub(crate) fn take_over(&self) -> Result<(), OutputError> {
         match self.read_claim()? {
             Some((claim, version)) if claim.probe == self.probe && claim.state == StoreClaimState::Open => {
                 let owner = crate::owner::Owner::current().ok();
@@ -119,7 +119,7 @@ impl StoreOutput {
     /// uploaded objects of the job are then removed, unless it is unknown if `_SUCCESS` was written, or a dead closer
     /// had written it.
     pub(crate) fn finish(self, success: &Success, built: &[BuiltPart]) -> Result<(), OutputError> {
-        let (before, claim) = match self.take(StoreClaimState::Closing) {
+        let (before, claim) = match self.take_claim(StoreClaimState::Closing) {
             // Its claim was given back, perhaps by a closer that died before it could report that.
             Err(error @ OutputError::ClaimLost { .. }) if self.read_claim()?.is_none() => {
                 return if self.is_finished_with(success)? { Ok(()) } else { Err(error) };
@@ -149,7 +149,7 @@ impl StoreOutput {
 
     /// Removes all uploaded objects of the job, and the claim. An output that a dead closer had finished stays.
     pub(crate) fn abandon(self) {
-        match self.take(StoreClaimState::Abandoning) {
+        match self.take_claim(StoreClaimState::Abandoning) {
             Ok(_) => {
                 self.undo();
             }
@@ -179,7 +179,7 @@ impl StoreOutput {
 
     /// Takes the claim for this process, to finish or abandon the output. Both a submitter and a master may decide to
     /// do so; the first one does. Returns the previous state of the claim, and the claim as it is now.
-    fn take(&self, state: StoreClaimState) -> Result<(StoreClaimState, StoreClaim), OutputError> {
+    fn take_claim(&self, state: StoreClaimState) -> Result<(StoreClaimState, StoreClaim), OutputError> {
         match self.read_claim()? {
             Some((claim, version))
                 if claim.probe == self.probe && (claim.state == StoreClaimState::Open || claim.is_left()) =>
@@ -353,7 +353,7 @@ fn is_attempts(name: &str) -> bool {
 
 /// Parses the name of an attempt's object. Those of named outputs are one level below.
 fn attempts_object(name: &str) -> Option<AttemptObject<'_>> {
-    AttemptObject::of(name.split_once('/').map_or(name, |(_, name)| name))
+    AttemptObject::parse(name.split_once('/').map_or(name, |(_, name)| name))
 }
 
 fn is_missing(error: &ObjectError) -> bool {

@@ -35,7 +35,7 @@ impl RunningMeasurements {
     /// Returns the time left in seconds if the attempt is slow and a speculative attempt started now would end first,
     /// else `None`.
     pub(super) fn lags(&self, slow_times: f64) -> Option<f64> {
-        let left = self.left();
+        let left = self.remaining_seconds();
         (slow_times <= self.times_usual() && self.usual.seconds() < left).then_some(left)
     }
 
@@ -48,7 +48,7 @@ impl RunningMeasurements {
     }
 
     /// Estimated time left in seconds. An overdue attempt is expected to take as long again.
-    fn left(&self) -> f64 {
+    fn remaining_seconds(&self) -> f64 {
         let (whole, ran) = (self.whole(), self.ran.seconds());
         if ran < whole { whole - ran } else { ran }
     }

@@ -105,7 +105,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// Gives a slot of this worker, if one is free.
-    fn give(&mut self, id: WorkerId, new: bool) -> bool {
+    fn grant_slot(&mut self, id: WorkerId, new: bool) -> bool {
         let slots = |worker: &Worker| worker.free(TaskKind::Reduce) + worker.yielding(TaskKind::Reduce);
         let slots = self.ledger.workers.get(id).map_or(0, slots);
         let room = self.rooms.entry(id).or_insert(WorkerRoom { slots, given: 0, new: 0 });
@@ -129,7 +129,7 @@ impl<'a> WhatIf<'a> {
             };
             self.claim(job).looked_at = Some(attempt);
             let record = &self.ledger.attempts[&attempt];
-            if record.hold.yields() && self.give(record.worker, record.hold == SlotHold::Leaving) {
+            if record.hold.yields() && self.grant_slot(record.worker, record.hold == SlotHold::Leaving) {
                 self.kept.insert(attempt);
                 return true;
             }
@@ -147,7 +147,7 @@ impl<'a> WhatIf<'a> {
             if last.1 == 0 {
                 waiting.pop();
             }
-            if self.give(id, true) {
+            if self.grant_slot(id, true) {
                 return true;
             }
             let claim = self.claim(job);
@@ -222,7 +222,7 @@ impl Floor for WhatIf<'_> {
         self.unified
     }
 
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         match station {
             Station::Map if !self.unified => 0.0,
             Station::Shuffle => 0.0,

@@ -81,7 +81,7 @@ fn the_longer_maps_take_the_fewer_are_queued() {
 fn a_free_slot_is_used_before_anything_is_queued() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(4, 1));
-    let orders = table.tell(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
+    let orders = table.handle(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
     let launches: Vec<_> = orders.iter().filter(|order| order.starts_with("launch")).collect();
     assert_eq!(launches, ["launch map-2.0 on w1", "launch map-3.0 on w2"]);
 }
@@ -90,7 +90,7 @@ fn a_free_slot_is_used_before_anything_is_queued() {
 fn queued_maps_are_spread_over_the_shortest_queues() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(20, 1));
-    table.tell(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
+    table.handle(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
     let queues: Vec<u32> = table.core.workers().map(|worker| worker.queued).collect();
     assert_eq!(queues, [2, 2]);
 }
@@ -100,7 +100,7 @@ fn a_job_that_comes_first_and_cannot_queue_gets_the_next_slot() {
     let mut table = Table::new(Fair::new());
     table.join(2);
     table.submit(plain(50, 1));
-    table.tell(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
+    table.handle(&[map_finished(map(0, 0), SHORT), map_finished(map(1, 0), SHORT)]);
     assert_eq!(queued(&table), [4, 5, 6, 7].map(|index| map(index, 0)));
     // The new job holds fewer slots, so its map is next. Queued places would keep the slot from it forever.
     check(&table.submit(plain(50, 1)), "home job-2/0 at w1");
@@ -145,8 +145,8 @@ fn a_queued_map_is_called_back_when_another_slot_stays_idle() {
     let due = table.now + CoreConfig::default().ahead.patience;
     check(&table.join(1), &format!("wake at {due}"));
     table.now = due;
-    check(&table.tell(&[Event::Tick]), "recall map-2.0 on w1");
-    check(&table.tell(&[Event::AttemptReturned { attempt: map(2, 0) }]), "launch map-2.1 on w2");
+    check(&table.handle(&[Event::Tick]), "recall map-2.0 on w1");
+    check(&table.handle(&[Event::AttemptReturned { attempt: map(2, 0) }]), "launch map-2.1 on w2");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn queued_maps_of_a_lost_worker_wait_again_at_nobodys_cost() {
 fn queued_maps_of_a_cancelled_job_are_killed_and_their_slots_come_free() {
     let mut table = with_queue(6);
     check(
-        &table.tell(&[Event::JobCancelled { job: JOB }]),
+        &table.handle(&[Event::JobCancelled { job: JOB }]),
         "kill map-1.0 on w1
          kill map-2.0 on w1
          kill map-3.0 on w1
@@ -206,9 +206,9 @@ fn an_empty_output_is_at_every_home_at_once() {
     table.submit(plain(2, 2));
     let empty =
         |attempt| Event::MapFinished { attempt, output_bytes: Bytes::ZERO, took: LONG, fingerprint: None };
-    check(&table.tell(&[empty(map(0, 0))]), "");
+    check(&table.handle(&[empty(map(0, 0))]), "");
     assert_eq!(table.core.empty_maps(JOB), [0b01]);
-    check(&table.tell(&[empty(map(1, 0))]), "launch reduce-0.0 on w1\nlaunch reduce-1.0 on w2");
+    check(&table.handle(&[empty(map(1, 0))]), "launch reduce-0.0 on w1\nlaunch reduce-1.0 on w2");
     assert_eq!(table.job(JOB).segments_fetched, 4);
     // A new home needs nothing either, and no map runs again.
     check(&table.lose(2), "home 1 at w1");
@@ -227,11 +227,11 @@ fn a_task_pauses_after_a_workers_fault() {
     let orders = table.fail(map(0, 0), Failure::Worker);
     check(&orders, &format!("wake at {}", table.now + pause));
     table.now = table.now + pause;
-    check(&table.tell(&[Event::Tick]), "launch map-0.1 on w2");
+    check(&table.handle(&[Event::Tick]), "launch map-0.1 on w2");
     table.map_done(map(0, 1));
     check(&table.fetched(1, map(0, 1), &[0]), "launch reduce-0.0 on w1");
     let orders = table.fail(reduce(0, 0), Failure::Worker);
     check(&orders, &format!("wake at {}", table.now + pause));
     table.now = table.now + pause;
-    check(&table.tell(&[Event::Tick]), "launch reduce-0.1 on w1");
+    check(&table.handle(&[Event::Tick]), "launch reduce-0.1 on w1");
 }

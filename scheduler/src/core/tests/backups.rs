@@ -47,11 +47,11 @@ fn publish(table: &mut Table, attempt: AttemptId) -> Vec<String> {
 /// Advances time by this much and sends the requested ticks.
 fn wait(table: &mut Table, ms: u64) -> Vec<String> {
     table.now = table.now + Span::milliseconds(ms);
-    table.tell(&[Event::Tick])
+    table.handle(&[Event::Tick])
 }
 
 fn progress(table: &mut Table, attempt: AttemptId, read: Bytes) -> Vec<String> {
-    table.tell(&[Event::AttemptProgressed { attempt, read }])
+    table.handle(&[Event::AttemptProgressed { attempt, read }])
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn with_slow_reduce() -> Table {
         table.ask_commit(reduce(index, 0));
         let took = Span::whole_seconds(1);
         let end = Event::ReduceFinished { attempt: reduce(index, 0), output_bytes: Bytes(5), took };
-        table.tell(&[end]);
+        table.handle(&[end]);
     }
     table
 }

@@ -64,10 +64,10 @@ fn a_new_policy_sees_all_live_jobs_arrive_in_their_order_and_attempts_go_on() {
     let (witness, seen) = Witness::new();
     table.core.decide_by(Box::new(witness), Box::new(Pull::new()));
     assert_eq!(table.core.audit(), Ok(()));
-    check(&table.tell(&[]), "");
+    check(&table.handle(&[]), "");
     assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["arrived 1 running 2", "arrived 2 running 0"]);
     assert_eq!(table.job(SECOND).maps.running, 2);
-    table.tell(&[Event::JobCancelled { job: SECOND }]);
+    table.handle(&[Event::JobCancelled { job: SECOND }]);
     assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["left 1"]);
 }
 
@@ -95,7 +95,7 @@ fn the_wake_lines_and_standing_order_of_the_old_policy_are_dropped() {
     table.core.decide_by(Box::new(witness), Box::new(Pull::new()));
     assert_eq!(table.core.audit(), Ok(()), "the attempt that runs is in no line any more");
     table.now = wake;
-    table.tell(&[]);
+    table.handle(&[]);
     assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["arrived 0 running 1"], "nobody asked for a tick");
     let mut table = Table::with_workers(&[1]);
     table.submit(plain(2, 1));
@@ -120,8 +120,8 @@ fn reduces_are_suspended_when_the_new_policy_preempts_and_resumed_when_the_next_
     check(&table.map_done(other(0)), "launch reduce-0.0 on w1");
     table.now = table.now + Span::whole_seconds(1);
     table.core.decide_by(Box::new(Lrpt::new(true)), Box::new(Pull::new()));
-    check(&table.tell(&[]), "suspend reduce-0.0 on w1");
-    check(&table.tell(&[Event::AttemptSuspended { attempt: reduce(0, 0) }]), "launch job-2/map-1.0 on w1");
+    check(&table.handle(&[]), "suspend reduce-0.0 on w1");
+    check(&table.handle(&[Event::AttemptSuspended { attempt: reduce(0, 0) }]), "launch job-2/map-1.0 on w1");
     table.core.decide_by(Box::new(Fair::new()), Box::new(Pull::new()));
     table.ask_commit(other(1));
     check(&table.map_done(other(1)), "resume reduce-0.0 on w1");
@@ -156,7 +156,7 @@ fn maps_that_were_dealt_and_have_not_begun_are_dealt_again_by_the_new_placement(
     table.core.decide_by(Box::new(Fifo::new()), Box::new(ToLast(Pull::new())));
     check(&table.submit(plain(4, 0)), "launch map-0.0 on w2");
     table.core.decide_by(Box::new(Fifo::new()), Box::new(Pull::new()));
-    check(&table.tell(&[]), "launch map-1.0 on w1");
+    check(&table.handle(&[]), "launch map-1.0 on w1");
     table.core.decide_by(Box::new(Fifo::new()), Box::new(ToLast(Pull::new())));
     table.ask_commit(map(1, 0));
     check(&table.map_done(map(1, 0)), "");

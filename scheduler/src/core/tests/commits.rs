@@ -83,7 +83,7 @@ fn maps_are_refused_when_reduces_publish() {
 #[test]
 fn a_dying_attempt_is_refused() {
     let mut table = with_reduce_running();
-    table.tell(&[crate::event::Event::JobCancelled { job: JOB }]);
+    table.handle(&[crate::event::Event::JobCancelled { job: JOB }]);
     check(&table.ask_commit(reduce(0, 0)), "refuse reduce-0.0");
 }
 

@@ -62,7 +62,7 @@ impl Table {
     }
 
     /// Enters events a millisecond after the last, audits, and formats the commands.
-    pub(super) fn tell(&mut self, events: &[Event]) -> Vec<String> {
+    pub(super) fn handle(&mut self, events: &[Event]) -> Vec<String> {
         self.now = self.now + Span::milliseconds(1);
         let mut commands = Vec::new();
         self.core.handle(self.now, events, &mut commands);
@@ -84,47 +84,47 @@ impl Table {
     pub(super) fn join_host(&mut self, slots: u32, host: u32) -> Vec<String> {
         self.workers += 1;
         let worker = WorkerId(self.workers);
-        self.tell(&[Event::WorkerJoined { worker, host: HostId(host), slots: Slots::Unified(slots) }])
+        self.handle(&[Event::WorkerJoined { worker, host: HostId(host), slots: Slots::Unified(slots) }])
     }
 
     pub(super) fn lose(&mut self, worker: u32) -> Vec<String> {
-        self.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: Vec::new() }])
+        self.handle(&[Event::WorkerLost { worker: WorkerId(worker), culprit: Vec::new() }])
     }
 
     pub(super) fn submit(&mut self, spec: JobSpec) -> Vec<String> {
         self.jobs += 1;
-        self.tell(&[Event::JobArrived { job: JobId(self.jobs), spec: spec.into() }])
+        self.handle(&[Event::JobArrived { job: JobId(self.jobs), spec: spec.into() }])
     }
 
     /// Finishes a map that took too long for queuing.
     pub(super) fn map_done(&mut self, attempt: AttemptId) -> Vec<String> {
-        self.tell(&[map_finished(attempt, Span::whole_seconds(1))])
+        self.handle(&[map_finished(attempt, Span::whole_seconds(1))])
     }
 
     /// Finishes a map that took this long.
     pub(super) fn map_done_in(&mut self, attempt: AttemptId, took: Span) -> Vec<String> {
-        self.tell(&[map_finished(attempt, took)])
+        self.handle(&[map_finished(attempt, took)])
     }
 
     pub(super) fn reduce_done(&mut self, attempt: AttemptId) -> Vec<String> {
-        self.tell(&[Event::ReduceFinished { attempt, output_bytes: Bytes(5), took: Span::default() }])
+        self.handle(&[Event::ReduceFinished { attempt, output_bytes: Bytes(5), took: Span::default() }])
     }
 
     pub(super) fn ask_commit(&mut self, attempt: AttemptId) -> Vec<String> {
-        self.tell(&[Event::CommitRequested { attempt }])
+        self.handle(&[Event::CommitRequested { attempt }])
     }
 
     pub(super) fn fail(&mut self, attempt: AttemptId, class: Failure) -> Vec<String> {
-        self.tell(&[Event::AttemptFailed { attempt, class }])
+        self.handle(&[Event::AttemptFailed { attempt, class }])
     }
 
     pub(super) fn fetched(&mut self, home: u32, map: AttemptId, partitions: &[u32]) -> Vec<String> {
         let job = map.task.job;
-        self.tell(&[Event::Fetched { job, home: WorkerId(home), map, partitions: partitions.to_vec() }])
+        self.handle(&[Event::Fetched { job, home: WorkerId(home), map, partitions: partitions.to_vec() }])
     }
 
     pub(super) fn fetch_failed(&mut self, home: u32, map: AttemptId, class: Failure) -> Vec<String> {
-        self.tell(&[Event::FetchFailed { job: map.task.job, home: WorkerId(home), map, class }])
+        self.handle(&[Event::FetchFailed { job: map.task.job, home: WorkerId(home), map, class }])
     }
 
     pub(super) fn job(&self, id: JobId) -> JobSnapshot {

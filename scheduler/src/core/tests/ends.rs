@@ -39,7 +39,7 @@ fn a_cancelled_job_holds_its_slots_until_its_attempts_report() {
     table.submit(plain(2, 1));
     table.submit(plain(1, 0));
     check(
-        &table.tell(&[Event::JobCancelled { job: JOB }]),
+        &table.handle(&[Event::JobCancelled { job: JOB }]),
         "kill map-0.0 on w1
          forget job-1 at w1
          job-1 cancelled",
@@ -52,7 +52,7 @@ fn a_cancelled_job_holds_its_slots_until_its_attempts_report() {
 fn an_attempt_that_was_faster_than_its_death_leaves_nothing_behind() {
     let mut table = Table::with_workers(&[1]);
     table.submit(plain(1, 1));
-    table.tell(&[Event::JobCancelled { job: JOB }]);
+    table.handle(&[Event::JobCancelled { job: JOB }]);
     check(&table.map_done(map(0, 0)), "forget job-1 at w1");
 }
 
@@ -61,7 +61,7 @@ fn a_job_ends_when_somebody_outside_gives_it_up() {
     let mut table = Table::with_workers(&[]);
     table.submit(plain(1, 1));
     let failed = Event::JobFailed { job: JOB, cause: External::ClientLost };
-    check(&table.tell(&[failed]), "job-1 failed: the client is gone");
+    check(&table.handle(&[failed]), "job-1 failed: the client is gone");
 }
 
 #[test]
@@ -75,12 +75,12 @@ fn jobs_fail_when_there_is_no_worker_for_the_whole_grace() {
     table.now = Time::ZERO + Span::milliseconds(30_002);
     // The second job arrived later, so it waits longer.
     check(
-        &table.tell(&[Event::Tick]),
+        &table.handle(&[Event::Tick]),
         "job-1 failed: no live workers
          wake at 40.001 s",
     );
     table.now = Time::ZERO + Span::milliseconds(40_000);
-    check(&table.tell(&[Event::Tick]), "job-2 failed: no live workers");
+    check(&table.handle(&[Event::Tick]), "job-2 failed: no live workers");
     let ended = CoreJobState::Ended(Outcome::Failed { cause: Cause::NoWorkers });
     assert_eq!(table.job(JobId(2)).state, ended);
 }
@@ -97,7 +97,7 @@ fn jobs_go_on_when_a_worker_joins_within_the_grace() {
          launch map-0.1 on w2",
     );
     table.now = Time::ZERO + Span::whole_seconds(31);
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn core_refuses_a_worker_id_that_was_used_before() {
     let mut table = Table::with_workers(&[1]);
     table.lose(1);
     let worker = crate::ids::WorkerId(1);
-    table.tell(&[Event::WorkerJoined {
+    table.handle(&[Event::WorkerJoined {
         worker,
         host: crate::ids::HostId(1),
         slots: crate::event::Slots::Unified(1),

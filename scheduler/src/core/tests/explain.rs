@@ -96,7 +96,7 @@ fn a_job_that_the_min_scheduler_leaves_waiting_is_told_its_state_and_that_slots_
         table.map_done(map(index, 0));
     }
     // The policy sees the launches of its last plan at the next instant.
-    table.tell(&[]);
+    table.handle(&[]);
     let sentences = table.core.explain(JOB);
     assert!(sentences.iter().any(|s| s.contains("leaves slots free")), "{sentences:?}");
     assert!(sentences.iter().any(|s| s.starts_with("state ADJUST: ")), "{sentences:?}");

@@ -73,7 +73,7 @@ fn a_lost_worker_charges_only_the_culprit() {
     table.submit(spec);
     // Maps 0 and 2 run on the first worker, since work goes to the emptier worker.
     let lost = Event::WorkerLost { worker: WorkerId(1), culprit: vec![map(2, 0)] };
-    check(&table.tell(&[lost]), "");
+    check(&table.handle(&[lost]), "");
     let failed = table.job(JOB).attempts.failed;
     assert_eq!((failed[Failure::User.index()], failed[Failure::Lost.index()]), (1, 1));
     table.join(2);
@@ -116,7 +116,7 @@ fn a_worker_that_fails_a_job_three_times_gets_no_more_of_it() {
         &table.fail(crate::ids::TaskId::map(crate::ids::JobId(2), 0).attempt(0), Failure::Cancelled),
         "launch job-2/map-0.1 on w1",
     );
-    table.tell(&[Event::JobCancelled { job: crate::ids::JobId(2) }]);
+    table.handle(&[Event::JobCancelled { job: crate::ids::JobId(2) }]);
     table.fail(crate::ids::TaskId::map(crate::ids::JobId(2), 0).attempt(1), Failure::Cancelled);
     check(&table.lose(2), "launch map-0.1 on w1");
 }
@@ -204,7 +204,7 @@ fn late_facts_are_counted_and_change_nothing() {
     check(&table.ask_commit(map(0, 0)), "");
     check(&table.lose(1), "");
     assert_eq!(table.core.late_events(), 4);
-    check(&table.tell(&[Event::JobCancelled { job: crate::ids::JobId(9) }]), "");
+    check(&table.handle(&[Event::JobCancelled { job: crate::ids::JobId(9) }]), "");
     assert_eq!(table.core.late_events(), 5);
 }
 
@@ -220,7 +220,7 @@ fn a_way_that_is_cut_off_charges_nobody_pauses_and_has_a_cause_of_its_own() {
         let orders = table.fail(map(0, epoch), Failure::Unreachable);
         assert!(orders.iter().all(|order| order.starts_with("wake at")), "it pauses: {orders:?}");
         table.now = table.now + backoff;
-        check(&table.tell(&[Event::Tick]), &format!("launch map-0.{} on w1", epoch + 1));
+        check(&table.handle(&[Event::Tick]), &format!("launch map-0.{} on w1", epoch + 1));
     }
     check(
         &table.fail(map(0, uncharged_max - 1), Failure::Unreachable),
@@ -240,8 +240,8 @@ fn a_neighbour_of_a_culprit_is_charged_nothing_however_often_it_loses_its_worker
         // Each time another job, whose map crashes the worker.
         table.submit(plain(1, 0));
         let culprit = crate::ids::TaskId::map(crate::ids::JobId(worker + 1), 0).attempt(0);
-        table.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: vec![culprit] }]);
-        table.tell(&[Event::JobCancelled { job: culprit.task.job }]);
+        table.handle(&[Event::WorkerLost { worker: WorkerId(worker), culprit: vec![culprit] }]);
+        table.handle(&[Event::JobCancelled { job: culprit.task.job }]);
         check(&table.join(2), &format!("launch map-0.{worker} on w{}", worker + 1));
     }
     assert_eq!(table.job(JOB).attempts_lost(), 2 * config.losses_max - 1);
@@ -258,7 +258,7 @@ fn a_job_fails_when_too_many_workers_die_of_it_one_task_after_the_other() {
     let mut worker = 1;
     while table.job(JOB).state == CoreJobState::Running {
         let running: Vec<_> = table.core.attempts().map(|(attempt, _)| attempt).collect();
-        table.tell(&[Event::WorkerLost { worker: WorkerId(worker), culprit: running }]);
+        table.handle(&[Event::WorkerLost { worker: WorkerId(worker), culprit: running }]);
         table.join(1);
         worker += 1;
         assert!(worker < 2 * deaths_max, "no bound");
@@ -316,7 +316,7 @@ fn a_submitter_that_is_away_for_a_moment_does_not_end_the_job_of_a_worker_with_m
 }
 
 fn memory_ran_out(table: &mut Table, attempts: &[AttemptId]) {
-    check(&table.tell(&[Event::MemoryRanOut { attempts: attempts.to_vec() }]), "");
+    check(&table.handle(&[Event::MemoryRanOut { attempts: attempts.to_vec() }]), "");
 }
 
 #[test]

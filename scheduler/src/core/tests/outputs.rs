@@ -146,7 +146,7 @@ fn a_new_home_is_told_of_all_outputs_when_the_old_one_is_lost() {
     let mut table = Table::with_workers(&[2, 1]);
     table.submit(plain(3, 2));
     check(
-        &table.tell(&[
+        &table.handle(&[
             map_finished(map(0, 0), Span::whole_seconds(1)),
             map_finished(map(2, 0), Span::whole_seconds(1)),
         ]),
@@ -307,7 +307,7 @@ fn made(attempt: AttemptId, sum: u64) -> Event {
 fn half_taken() -> Table {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(2, 2));
-    table.tell(&[made(map(1, 0), 7)]);
+    table.handle(&[made(map(1, 0), 7)]);
     table.fetched(1, map(1, 0), &[0]);
     table.lose(2);
     table.map_done(map(0, 0));
@@ -318,7 +318,7 @@ fn half_taken() -> Table {
 #[test]
 fn a_job_goes_on_when_a_map_that_ran_again_made_the_same_records() {
     let mut table = half_taken();
-    table.tell(&[made(map(1, 1), 7)]);
+    table.handle(&[made(map(1, 1), 7)]);
     table.fetched(1, map(1, 1), &[1]);
     table.fetched(1, map(0, 0), &[0, 1]);
     assert_eq!(table.job(JOB).reduces.running, 1);
@@ -327,7 +327,7 @@ fn a_job_goes_on_when_a_map_that_ran_again_made_the_same_records() {
 #[test]
 fn a_job_fails_when_a_map_that_ran_again_made_other_records_than_a_reduce_took() {
     let mut table = half_taken();
-    table.tell(&[made(map(1, 1), 8)]);
+    table.handle(&[made(map(1, 1), 8)]);
     let cause = Cause::NotDeterministic { task: map(1, 0).task };
     assert_eq!(table.job(JOB).state, CoreJobState::Ended(Outcome::Failed { cause }));
 }
@@ -336,10 +336,10 @@ fn a_job_fails_when_a_map_that_ran_again_made_other_records_than_a_reduce_took()
 fn a_map_may_make_other_records_while_no_reduce_took_any_but_old_ones_are_not_taken_then() {
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(plain(2, 2));
-    table.tell(&[made(map(1, 0), 7)]);
+    table.handle(&[made(map(1, 0), 7)]);
     table.lose(2);
     table.map_done(map(0, 0));
-    table.tell(&[made(map(1, 1), 8)]);
+    table.handle(&[made(map(1, 1), 8)]);
     assert_eq!(table.job(JOB).state, CoreJobState::Running);
     // The home had the bytes of the first attempt, and its report comes late.
     table.fetched(1, map(1, 0), &[0]);
@@ -404,7 +404,7 @@ fn two_wait_at_a_busy_home(output: Bytes) -> Table {
         took: Span::whole_seconds(1),
         fingerprint: None,
     };
-    table.tell(&[done]);
+    table.handle(&[done]);
     check(&table.fetched(1, map(0, 0), &[0, 1, 2]), "launch reduce-0.0 on w1");
     check(&table.join(1), "wake at 0.205 s");
     table
@@ -416,7 +416,7 @@ fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
     let after = CoreConfig::default().moving.move_after;
     table.now = table.now + after;
     check(
-        &table.tell(&[Event::Tick]),
+        &table.handle(&[Event::Tick]),
         "unhome 2 at w1
          home 2 at w2
          announce map-0.0 from w1 to w2",
@@ -424,11 +424,11 @@ fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
     check(&table.fetched(2, map(0, 0), &[2]), "launch reduce-2.0 on w2");
     // The home keeps its next reduce.
     table.now = table.now + after;
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
     table.ask_commit(reduce(2, 0));
     table.reduce_done(reduce(2, 0));
     table.now = table.now + after;
-    table.tell(&[Event::Tick]);
+    table.handle(&[Event::Tick]);
     assert_eq!(table.core.home(JOB, 1), Some(WorkerId(2)));
 }
 
@@ -438,7 +438,7 @@ fn ready_reduces_with_much_input_wait_for_their_home() {
     let mut table = two_wait_at_a_busy_home(Bytes(3 * most.0 + 3));
     for _ in 0..3 {
         table.now = table.now + CoreConfig::default().moving.move_after;
-        let orders = table.tell(&[Event::Tick]);
+        let orders = table.handle(&[Event::Tick]);
         assert!(orders.iter().all(|order| order.starts_with("wake at")), "{orders:?}");
     }
 }
@@ -459,7 +459,7 @@ fn ready_reduces_stay_when_a_map_would_have_to_run_again() {
     assert_eq!(table.job(JOB).maps.running, 1, "what a home that is gone had gathered is made again");
     for _ in 0..3 {
         table.now = table.now + CoreConfig::default().moving.move_after;
-        table.tell(&[Event::Tick]);
+        table.handle(&[Event::Tick]);
     }
     assert_eq!(table.core.home(JOB, 0), Some(WorkerId(1)));
 }

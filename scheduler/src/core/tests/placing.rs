@@ -117,7 +117,7 @@ fn a_pinned_map_waits_for_a_worker_on_its_host_and_runs_there() {
     check(&table.join_host(1, 2), "launch map-1.0 on w5");
     // It also does not fail when the earlier grace period ends.
     table.now = table.now + CoreConfig::default().pinned_grace;
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
 }
 
 #[test]
@@ -136,20 +136,20 @@ fn a_job_fails_for_its_input_when_nobody_comes_to_the_host_of_a_pinned_map_in_ti
     table.submit(maps(&[on(&[2], true), on(&[2], true)]));
     table.lose(2);
     table.now = table.now + grace;
-    check(&table.tell(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
+    check(&table.handle(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
     // A map that failed before on the worker that is then lost.
     let mut table = Table::with_workers(&[1, 1]);
     table.submit(maps(&[on(&[2], true), on(&[2], true)]));
     check(&table.fail(map(0, 0), Failure::User), "launch map-0.1 on w2");
     table.lose(2);
     table.now = table.now + grace;
-    check(&table.tell(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
+    check(&table.handle(&[Event::Tick]), "job-1 failed: input of map-0 cannot be used");
     // A worker that was lost before the job came.
     let mut table = Table::with_workers(&[1, 1, 1]);
     table.lose(3);
     table.submit(maps(&[on(&[1], true), on(&[3], true)]));
     table.now = table.now + grace;
-    let orders = table.tell(&[Event::Tick]);
+    let orders = table.handle(&[Event::Tick]);
     assert!(orders.contains(&"job-1 failed: input of map-1 cannot be used".to_owned()), "{orders:?}");
     // A worker that never existed.
     let mut table = Table::with_workers(&[1]);

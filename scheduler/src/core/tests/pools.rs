@@ -15,7 +15,7 @@ fn join(worker: u32, slots: Slots) -> Event {
 /// Builds a table under fifo with one worker with this many slots for maps and one for reduces.
 fn pooled(maps: u32) -> Table {
     let mut table = Table::new(Fifo::new());
-    table.tell(&[join(1, Slots::Pools { map: maps, reduce: 1 })]);
+    table.handle(&[join(1, Slots::Pools { map: maps, reduce: 1 })]);
     table
 }
 
@@ -43,7 +43,7 @@ fn a_reduce_starts_beside_maps_that_fill_their_own_slots() {
 #[test]
 fn capacity_is_that_of_the_pools() {
     let mut table = pooled(3);
-    table.tell(&[join(2, Slots::Pools { map: 2, reduce: 4 })]);
+    table.handle(&[join(2, Slots::Pools { map: 2, reduce: 4 })]);
     assert_eq!(Core::capacity(&table.core.ledger), [5.0, 1.0, 5.0]);
     table.lose(1);
     assert_eq!(Core::capacity(&table.core.ledger), [2.0, 1.0, 4.0]);

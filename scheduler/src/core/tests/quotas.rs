@@ -32,7 +32,7 @@ fn jobs_of_one_owner_share_its_quota_and_room_goes_on_to_the_next() {
     check(&table.submit(of_owner(1, 2, plain(3, 0))), "launch job-2/map-0.0 on w1");
     check(&table.submit(of_owner(2, 1, plain(3, 0))), "launch job-3/map-0.0 on w1");
     assert_eq!(table.core.slots(), (4, 1), "three are taken");
-    let orders = table.tell(&[Event::JobCancelled { job: JobId(1) }]);
+    let orders = table.handle(&[Event::JobCancelled { job: JobId(1) }]);
     let launched: Vec<_> = orders.iter().filter(|order| order.starts_with("launch")).collect();
     assert_eq!(launched, ["launch job-2/map-1.0 on w1"]);
 }

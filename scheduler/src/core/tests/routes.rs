@@ -76,7 +76,7 @@ fn a_worker_that_is_set_aside_gets_nothing_of_new_jobs_until_its_time_is_over() 
     let orders = table.submit(plain(8, 3));
     assert_eq!(count(&orders, "", "w3"), 0, "{orders:?}");
     table.now = table.now + RouteLimits::default().cut_for;
-    let orders = table.tell(&[Event::Tick]);
+    let orders = table.handle(&[Event::Tick]);
     assert_eq!(count(&orders, "launch ", " on w3"), 2, "{orders:?}");
     assert_eq!(table.core.set_aside().count(), 0);
 }
@@ -132,14 +132,14 @@ fn a_job_ends_on_one_worker_where_nobody_reaches_anybody() {
 fn a_silent_worker_gets_nothing_new_until_it_is_heard_of() {
     let mut table = Table::with_workers(&[1, 1]);
     let silent = |silent| Event::WorkerSilent { worker: WorkerId(1), silent };
-    check(&table.tell(&[silent(true)]), "");
+    check(&table.handle(&[silent(true)]), "");
     let orders = table.submit(plain(3, 0));
     assert_eq!(
         (count(&orders, "launch ", " on w1"), count(&orders, "launch ", " on w2")),
         (0, 1),
         "{orders:?}"
     );
-    let orders = table.tell(&[silent(false)]);
+    let orders = table.handle(&[silent(false)]);
     assert_eq!(count(&orders, "launch ", " on w1"), 1, "{orders:?}");
 }
 
@@ -147,7 +147,7 @@ fn a_silent_worker_gets_nothing_new_until_it_is_heard_of() {
 fn a_way_to_a_silent_worker_is_not_judged() {
     let mut table = six_maps_are_done();
     let kept = kept_at(&table, 3);
-    table.tell(&[Event::WorkerSilent { worker: WorkerId(3), silent: true }]);
+    table.handle(&[Event::WorkerSilent { worker: WorkerId(3), silent: true }]);
     let again = format!("announce {} from w3 to w1", map(kept[0], 0)).replace("job-1/", "");
     check(&table.fetch_failed(1, map(kept[0], 0), Failure::Fetch), &again);
     assert_eq!(table.core.set_aside().count(), 0);
@@ -156,7 +156,7 @@ fn a_way_to_a_silent_worker_is_not_judged() {
 /// Reports that these homes received this many bytes per second from those sources, for 3 s.
 fn rates(table: &mut Table, ways: &[(u32, u32, u64)]) -> Vec<String> {
     let told: Vec<Event> = ways.iter().map(|&(home, from, bytes)| fetch_rate(home, from, bytes)).collect();
-    table.tell(&told)
+    table.handle(&told)
 }
 
 fn fetch_rate(home: u32, from: u32, bytes_per_second: u64) -> Event {
@@ -180,7 +180,7 @@ fn all_outputs_of_a_worker_behind_a_slow_link_are_made_again_elsewhere() {
     let orders = table.submit(plain(8, 3));
     assert_eq!(count(&orders, "", "w3"), 0, "{orders:?}");
     table.now = table.now + RouteLimits::default().cut_for;
-    table.tell(&[Event::Tick]);
+    table.handle(&[Event::Tick]);
     assert_eq!(table.core.set_aside().count(), 0);
 }
 
@@ -228,7 +228,7 @@ fn rates_of_a_worker_that_is_gone_come_too_late() {
 }
 
 fn drain(table: &mut Table, worker: u32) -> Vec<String> {
-    table.tell(&[Event::WorkerDraining { worker: WorkerId(worker) }])
+    table.handle(&[Event::WorkerDraining { worker: WorkerId(worker) }])
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_worker_that_is_to_leave_goes_without_its_outputs_when_nobody_fetches_them_f
 /// Reports the free space of a worker; the reserve is 10 MiB.
 fn room(table: &mut Table, worker: u32, free_mib: u64) -> Vec<String> {
     let (free, reserve) = (Bytes::mib(free_mib), Bytes::mib(10));
-    table.tell(&[Event::WorkerDiskRoom { worker: WorkerId(worker), free, reserve }])
+    table.handle(&[Event::WorkerDiskRoom { worker: WorkerId(worker), free, reserve }])
 }
 
 #[test]

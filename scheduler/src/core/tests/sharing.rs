@@ -54,7 +54,7 @@ fn fair_gives_each_job_the_same_when_all_want_more() {
     let mut table = Table::new(Fair::new());
     let jobs: Vec<Event> =
         (1..=3).map(|job| Event::JobArrived { job: JobId(job), spec: plain(20, 0).into() }).collect();
-    table.tell(&jobs);
+    table.handle(&jobs);
     table.join(9);
     assert_eq!(held(&table, 3), [3, 3, 3]);
     assert_eq!(
@@ -73,7 +73,7 @@ fn fair_follows_weights_and_pools_and_gives_idle_shares_to_the_hungry() {
     let run = |fair: Fair, specs: Vec<JobSpec>, slots| {
         let mut table = Table::new(fair);
         let jobs = specs.len() as u32;
-        table.tell(&arrive(specs));
+        table.handle(&arrive(specs));
         table.join(slots);
         held(&table, jobs)
     };
@@ -184,7 +184,7 @@ fn shares_mean_on_the_core_what_they_say() {
         let mut table = Table::new(Uniform { share, jobs: Vec::new() });
         let jobs: Vec<Event> =
             (1..=3).map(|job| Event::JobArrived { job: JobId(job), spec: plain(4, 0).into() }).collect();
-        table.tell(&jobs);
+        table.handle(&jobs);
         table.join(6);
         held(&table, 3)
     };
@@ -271,13 +271,13 @@ fn run_all(policy: impl Policy + 'static, jobs: u32, maps: usize, reduces: u32) 
             calls += 1;
             core.handle(Time(u64::from(calls)), batch, &mut commands);
         }
-        events = commands.iter().flat_map(|command| answer(command, &mut homes)).collect();
+        events = commands.iter().flat_map(|command| events_after(command, &mut homes)).collect();
     }
     assert_eq!(core.live_jobs().count(), 0);
     calls
 }
 
-fn answer(command: &Command, homes: &mut BTreeMap<(JobId, WorkerId), Vec<u32>>) -> Vec<Event> {
+fn events_after(command: &Command, homes: &mut BTreeMap<(JobId, WorkerId), Vec<u32>>) -> Vec<Event> {
     let finish = |attempt: AttemptId| match attempt.task.kind {
         TaskKind::Map => map_finished(attempt, Span(1000)),
         TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::default() },

@@ -81,12 +81,12 @@ impl Scene {
         let maps = vec![MapSpec::anywhere(Bytes(7)); 3];
         let spec = JobSpec { name: Some("words".into()), exact: Some(exact), ..JobSpec::new(maps, 1) };
         let joined = Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots: Slots::Unified(2) };
-        scene.tell(1, &[joined, Event::JobArrived { job: JOB, spec: spec.into() }]);
+        scene.handle(1, &[joined, Event::JobArrived { job: JOB, spec: spec.into() }]);
         scene
     }
 
     /// Enters events at this second. Returns the last facts that the estimator received, if any.
-    fn tell(&mut self, second: u64, events: &[Event]) -> Option<Told> {
+    fn handle(&mut self, second: u64, events: &[Event]) -> Option<Told> {
         self.now = Time(second * 1_000_000_000);
         let mut commands = Vec::new();
         self.core.handle(self.now, events, &mut commands);
@@ -100,21 +100,21 @@ impl Scene {
     }
 
     /// The rows are counted with the facts of an instant before its plan. A second look sees the plan's launches.
-    fn look(&mut self, second: u64) -> Option<Told> {
-        self.tell(second, &[])
+    fn tick(&mut self, second: u64) -> Option<Told> {
+        self.handle(second, &[])
     }
 
     fn end_map(&mut self, second: u64, took: u64) -> Option<Told> {
         let attempt = self.running.remove(0);
         assert_eq!(attempt.task.kind, TaskKind::Map);
-        self.tell(second, &[map_finished(attempt, Span::whole_seconds(took))])
+        self.handle(second, &[map_finished(attempt, Span::whole_seconds(took))])
     }
 }
 
 #[test]
 fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
     let mut scene = Scene::new();
-    let begun = scene.look(2).unwrap();
+    let begun = scene.tick(2).unwrap();
     let seconds = |seconds: u64| Time(seconds * 1_000_000_000);
     assert_eq!((begun.input, begun.network), ((21.0, 0.0), 10.0));
     assert_eq!(
@@ -126,22 +126,22 @@ fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
     assert_eq!((one.exact.left.0, one.output), ([6.0, 6.0, 8.0], (10.0, 0.0)));
     let row = scene.core.rows[0].clone();
     assert_eq!((row.whole.0, row.left.0, row.feed), ([7.0, 6.0, 8.0], [6.0, 6.0, 8.0], 6.0 / 7.0));
-    scene.look(4).unwrap();
+    scene.tick(4).unwrap();
     let mut running_since = scene.core.runs[0].clone();
     running_since.sort_unstable();
     assert_eq!(running_since, [seconds(1), seconds(3)]);
     let first = AttemptId { task: crate::ids::TaskId::map(JOB, 0), epoch: 0 };
     let fetched = |map: AttemptId| Event::Fetched { job: JOB, home: WorkerId(1), map, partitions: vec![0] };
-    let some = scene.tell(5, &[fetched(first)]).unwrap();
+    let some = scene.handle(5, &[fetched(first)]).unwrap();
     assert_eq!((some.output, some.exact.left.0), ((10.0, 10.0), [6.0, 4.0, 8.0]));
     let (second, third) = (scene.running[0], scene.running[1]);
     scene.end_map(6, 3);
     let maps = scene.end_map(7, 4).unwrap();
     assert_eq!(maps.exact.left[Station::Map], 0.0);
-    scene.tell(8, &[fetched(second), fetched(third)]);
+    scene.handle(8, &[fetched(second), fetched(third)]);
     let attempt = scene.running.pop().unwrap();
     let done = Event::ReduceFinished { attempt, output_bytes: Bytes(1), took: Span::whole_seconds(2) };
-    let last = scene.tell(10, &[Event::CommitRequested { attempt }, done]).unwrap();
+    let last = scene.handle(10, &[Event::CommitRequested { attempt }, done]).unwrap();
     assert!(last.last);
     assert_eq!((last.reduces_done, last.reduce_time, last.exact.left.0), (1, 2.0, [0.0, 0.0, 0.0]));
 }
@@ -149,9 +149,9 @@ fn an_estimator_is_told_how_far_a_job_has_come_and_what_it_says_are_the_rows() {
 #[test]
 fn a_rate_of_the_network_that_is_learned_later_counts_for_jobs_that_are_there() {
     let mut scene = Scene::new();
-    let told = scene.tell(2, &[Event::NetworkRate { per_worker: Some(Bytes(20)) }]).unwrap();
+    let told = scene.handle(2, &[Event::NetworkRate { per_worker: Some(Bytes(20)) }]).unwrap();
     assert_eq!((told.network, told.exact.whole[Station::Shuffle]), (20.0, 3.0));
-    let told = scene.tell(3, &[Event::NetworkRate { per_worker: None }]).unwrap();
+    let told = scene.handle(3, &[Event::NetworkRate { per_worker: None }]).unwrap();
     assert_eq!((told.network, told.exact.whole[Station::Shuffle]), (f64::INFINITY, 0.0));
 }
 

@@ -75,7 +75,7 @@ fn suspended(attempt: AttemptId) -> Event {
 fn with_reduce_suspended(slots: &[u32], maps: usize) -> Table {
     let mut table = with_reduce_running(slots);
     table.submit(urgent(maps, 0));
-    table.tell(&[suspended(reduce(0, 0))]);
+    table.handle(&[suspended(reduce(0, 0))]);
     assert_eq!(table.job(JOB).reduces.suspended, 1);
     table
 }
@@ -89,7 +89,7 @@ fn end_map(table: &mut Table, index: u32) -> Vec<String> {
 fn a_reduce_leaves_its_slot_for_whom_the_policy_puts_first_and_goes_on_after() {
     let mut table = with_reduce_running(&[1]);
     check(&table.submit(urgent(1, 0)), "suspend reduce-0.0 on w1");
-    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
     let job = table.job(JOB);
     assert_eq!((job.reduces.running, job.reduces.suspended, job.attempts.suspended), (0, 1, 1));
     let snapshot = table.core.attempt(reduce(0, 0)).expect("it is in the table");
@@ -111,10 +111,10 @@ fn nothing_is_asked_twice_and_no_more_than_is_needed() {
     table.now = table.now + Span::whole_seconds(1);
     // The last of a job's reduces is suspended first.
     check(&table.submit(urgent(1, 0)), "suspend reduce-2.0 on w1");
-    check(&table.tell(&[]), "");
+    check(&table.handle(&[]), "");
     check(&table.submit(urgent(1, 0)), "suspend reduce-1.0 on w1");
-    check(&table.tell(&[suspended(reduce(1, 0))]), "launch job-2/map-0.0 on w1");
-    check(&table.tell(&[suspended(reduce(2, 0))]), "launch job-3/map-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(1, 0))]), "launch job-2/map-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(2, 0))]), "launch job-3/map-0.0 on w1");
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn a_reduce_keeps_its_slot_for_a_while_whoever_comes() {
     let due = table.now + CoreConfig::default().suspending.suspend_after_min;
     check(&table.submit(urgent(1, 0)), &format!("wake at {due}"));
     table.now = due;
-    check(&table.tell(&[Event::Tick]), "suspend reduce-0.0 on w1");
-    table.tell(&[suspended(reduce(0, 0))]);
+    check(&table.handle(&[Event::Tick]), "suspend reduce-0.0 on w1");
+    table.handle(&[suspended(reduce(0, 0))]);
     check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
     // A resumed attempt counts as launched.
     let due = table.now + CoreConfig::default().suspending.suspend_after_min;
@@ -150,7 +150,7 @@ fn equals_do_not_take_slots_from_each_other_and_nobody_gives_one_up_for_who_cann
     let mut table = with_reduce_running(&[1, 1]);
     table.submit(urgent(1, 1));
     table.submit(urgent(1, 0));
-    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-3/map-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(0, 0))]), "launch job-3/map-0.0 on w1");
     let done = table.map_done(TaskId::map(SECOND, 0).attempt(0));
     assert_eq!(done[0], "announce job-2/map-0.0 from w2 to w2", "{done:?}");
     check(&table.fetched(2, TaskId::map(SECOND, 0).attempt(0), &[0]), "launch job-2/reduce-0.0 on w2");
@@ -171,7 +171,7 @@ fn a_ready_reduce_takes_a_slot_back_at_its_home_alone() {
     let orders = table.submit(urgent(0, 1));
     check(&orders, "home job-2/0 at w1\nsuspend reduce-0.0 on w1");
     let launched = format!("launch {} on w1", TaskId::reduce(SECOND, 0).attempt(0));
-    check(&table.tell(&[suspended(reduce(0, 0))]), &launched);
+    check(&table.handle(&[suspended(reduce(0, 0))]), &launched);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_reduce_that_asks_to_publish_before_it_hears_the_order_simply_ends() {
     let mut table = with_reduce_running(&[1]);
     check(&table.submit(urgent(1, 0)), "suspend reduce-0.0 on w1");
     check(&table.ask_commit(reduce(0, 0)), "grant reduce-0.0");
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
     check(
         &table.reduce_done(reduce(0, 0)),
         "forget job-1 at w1\njob-1 succeeded\nlaunch job-2/map-0.0 on w1",
@@ -196,8 +196,8 @@ fn a_reduce_that_has_no_room_to_wait_in_keeps_its_slot_and_another_is_asked() {
     table.now = table.now + Span::whole_seconds(1);
     check(&table.submit(urgent(1, 0)), "suspend reduce-1.0 on w1");
     let refused = Event::SuspensionRefused { attempt: reduce(1, 0) };
-    check(&table.tell(&[refused]), "suspend reduce-0.0 on w1");
-    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
+    check(&table.handle(&[refused]), "suspend reduce-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
     check(&table.submit(urgent(1, 0)), "");
     check(&table.ask_commit(reduce(1, 0)), "grant reduce-1.0");
     assert_eq!(table.core.late_events(), 0);
@@ -209,7 +209,7 @@ fn a_map_that_is_pinned_to_a_worker_takes_a_slot_back_there() {
     let mut job = urgent(1, 0);
     (job.maps[0].preferred, job.maps[0].pinned) = (vec![WorkerId(1)], true);
     check(&table.submit(job), "suspend reduce-0.0 on w1");
-    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_suspended_reduce_is_resumed_before_anything_new_of_its_job_begins() {
     check(&table.fetched(1, map(1, 0), &[1]), "launch reduce-1.0 on w1");
     table.now = table.now + Span::whole_seconds(1);
     check(&table.submit(urgent(1, 0)), "suspend reduce-1.0 on w1");
-    table.tell(&[suspended(reduce(1, 0))]);
+    table.handle(&[suspended(reduce(1, 0))]);
     table.fetched(1, map(1, 0), &[0]);
     let orders = end_map(&mut table, 0);
     assert_eq!(orders.last().map(String::as_str), Some("resume reduce-1.0 on w1"), "{orders:?}");
@@ -269,7 +269,7 @@ fn a_suspended_reduce_that_fails_is_tried_again_and_charged_like_any() {
 fn a_cancelled_job_has_its_suspended_reduces_killed() {
     let mut table = with_reduce_suspended(&[1], 1);
     check(
-        &table.tell(&[Event::JobCancelled { job: JOB }]),
+        &table.handle(&[Event::JobCancelled { job: JOB }]),
         "kill reduce-0.0 on w1
          forget job-1 at w1
          job-1 cancelled",
@@ -282,8 +282,8 @@ fn a_cancelled_job_has_its_suspended_reduces_killed() {
 fn a_job_that_ends_while_its_reduce_leaves_its_slot_gets_the_slot_back_once() {
     let mut table = with_reduce_running(&[1]);
     table.submit(urgent(1, 0));
-    table.tell(&[Event::JobCancelled { job: JOB }]);
-    check(&table.tell(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
+    table.handle(&[Event::JobCancelled { job: JOB }]);
+    check(&table.handle(&[suspended(reduce(0, 0))]), "launch job-2/map-0.0 on w1");
     check(&table.fail(reduce(0, 0), Failure::Cancelled), "");
     assert_eq!(table.core.slots(), (1, 0));
 }
@@ -301,14 +301,14 @@ fn no_worker_keeps_more_suspended_attempts_than_it_may() {
     table.fetched(1, map(0, 0), &[0, 1]);
     table.now = table.now + Span::whole_seconds(1);
     check(&table.submit(urgent(2, 0)), "suspend reduce-1.0 on w1");
-    check(&table.tell(&[suspended(reduce(1, 0))]), "launch job-2/map-0.0 on w1");
+    check(&table.handle(&[suspended(reduce(1, 0))]), "launch job-2/map-0.0 on w1");
 }
 
 #[test]
 fn pools_for_maps_are_no_reason_to_suspend_a_reduce() {
     let mut table = Table::new(Ruthless::default());
     let slots = Slots::Pools { map: 1, reduce: 1 };
-    table.tell(&[Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots }]);
+    table.handle(&[Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots }]);
     table.submit(plain(1, 1));
     table.map_done(map(0, 0));
     table.fetched(1, map(0, 0), &[0]);
@@ -322,13 +322,13 @@ fn pools_for_maps_are_no_reason_to_suspend_a_reduce() {
 fn with_hand_over_ordered() -> Table {
     let mut table = with_reduce_running(&[1]);
     table.submit(urgent(1, 0));
-    table.tell(&[suspended(reduce(0, 0))]);
+    table.handle(&[suspended(reduce(0, 0))]);
     let joined = Event::WorkerJoined { worker: WorkerId(2), host: HostId(2), slots: Slots::Unified(1) };
-    let orders = table.tell(&[joined]);
+    let orders = table.handle(&[joined]);
     let due = table.now + CoreConfig::default().suspending.hand_over_after;
     check(&orders, &format!("wake at {due}"));
     table.now = due;
-    check(&table.tell(&[Event::Tick]), "hand over reduce-0.0 on w1");
+    check(&table.handle(&[Event::Tick]), "hand over reduce-0.0 on w1");
     table
 }
 
@@ -336,7 +336,7 @@ fn with_hand_over_ordered() -> Table {
 fn a_reduce_goes_on_elsewhere_when_its_worker_has_no_slot_and_another_is_idle_for_long() {
     let mut table = with_hand_over_ordered();
     check(
-        &table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]),
+        &table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]),
         "unhome 0 at w1
          home 0 at w2
          announce map-0.0 from w1 to w2",
@@ -353,9 +353,9 @@ fn a_reduce_goes_on_elsewhere_when_its_worker_has_no_slot_and_another_is_idle_fo
 #[test]
 fn a_reduce_that_cannot_be_handed_over_waits_for_its_worker() {
     let mut table = with_hand_over_ordered();
-    check(&table.tell(&[suspended(reduce(0, 0))]), "");
+    check(&table.handle(&[suspended(reduce(0, 0))]), "");
     table.now = table.now + Span::whole_seconds(60);
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
     check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
 }
 
@@ -366,13 +366,13 @@ fn a_reduce_is_resumed_where_it_is_when_its_worker_has_a_slot_in_time() {
     table.now = table.now + Span::whole_seconds(1);
     check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
     table.now = table.now + Span::whole_seconds(60);
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
 }
 
 /// Builds a table where the successor of the handed-over reduce runs on the second worker.
 fn with_successor() -> Table {
     let mut table = with_hand_over_ordered();
-    table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
+    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
     table.fetched(2, map(0, 0), &[0]);
     assert_eq!(table.core.continues(reduce(0, 1)), Some(reduce(0, 0)));
     table
@@ -406,9 +406,9 @@ fn a_successor_whose_user_code_fails_begins_again_from_its_inputs() {
 #[test]
 fn nobody_goes_on_from_what_a_lost_worker_kept() {
     let mut table = with_hand_over_ordered();
-    table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
+    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
     // Its segments arrived before the worker left; the files of the attempt did not.
-    let orders = table.tell(&[
+    let orders = table.handle(&[
         Event::Fetched { job: JOB, home: WorkerId(2), map: map(0, 0), partitions: vec![0] },
         Event::WorkerLost { worker: WorkerId(1), culprit: Vec::new() },
     ]);
@@ -428,11 +428,11 @@ fn a_handed_over_reduce_may_be_suspended_and_handed_over_again() {
     let mut table = with_successor();
     table.now = table.now + Span::whole_seconds(1);
     check(&table.submit(urgent(1, 0)), "suspend reduce-0.1 on w2");
-    check(&table.tell(&[suspended(reduce(0, 1))]), "launch job-3/map-0.0 on w2");
+    check(&table.handle(&[suspended(reduce(0, 1))]), "launch job-3/map-0.0 on w2");
     end_map(&mut table, 0);
     table.now = table.now + CoreConfig::default().suspending.hand_over_after;
-    check(&table.tell(&[Event::Tick]), "hand over reduce-0.1 on w2");
-    table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 1) }]);
+    check(&table.handle(&[Event::Tick]), "hand over reduce-0.1 on w2");
+    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 1) }]);
     check(&table.fetched(1, map(0, 0), &[0]), "launch reduce-0.2 on w1");
     assert_eq!(table.core.continues(reduce(0, 2)), Some(reduce(0, 1)));
 }
@@ -446,21 +446,21 @@ fn one_idle_slot_is_promised_to_one_reduce() {
     table.fetched(1, map(0, 0), &[0, 1]);
     table.now = table.now + Span::whole_seconds(1);
     table.submit(urgent(2, 0));
-    table.tell(&[suspended(reduce(0, 0)), suspended(reduce(1, 0))]);
+    table.handle(&[suspended(reduce(0, 0)), suspended(reduce(1, 0))]);
     table.join(1);
     table.now = table.now + CoreConfig::default().suspending.hand_over_after;
-    check(&table.tell(&[Event::Tick]), "hand over reduce-0.0 on w1");
-    table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
+    check(&table.handle(&[Event::Tick]), "hand over reduce-0.0 on w1");
+    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
     table.now = table.now + Span::whole_seconds(10);
-    check(&table.tell(&[Event::Tick]), "");
+    check(&table.handle(&[Event::Tick]), "");
     check(&table.fetched(2, map(0, 0), &[0]), "launch reduce-0.1 on w2");
 }
 
 #[test]
 fn an_order_that_was_overtaken_is_late_news() {
     let mut table = with_reduce_running(&[1]);
-    check(&table.tell(&[suspended(reduce(0, 0))]), "");
-    check(&table.tell(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]), "");
+    check(&table.handle(&[suspended(reduce(0, 0))]), "");
+    check(&table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]), "");
     assert_eq!(table.core.late_events(), 2);
     assert_eq!(table.job(JOB).reduces.running, 1);
 }

@@ -76,7 +76,7 @@ impl Job {
         let before = std::mem::replace(&mut reduce.gathered, second.gathered);
         for map in before.iter().filter(|&map| !self.outputs.empty.get(map)) {
             if let Some(arrivals) = self.homes.gathered.get_mut(&old) {
-                arrivals.take(map);
+                arrivals.remove(map);
             }
         }
         let gathered = &self.reduces[partition as usize].gathered;

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 impl Workers {
     pub(crate) fn join(&mut self, id: WorkerId, host: HostId, slots: Slots) {
-        assert!(KINDS.iter().all(|&kind| 0 < slots.of(kind)), "{id} joined without slots");
+        assert!(KINDS.iter().all(|&kind| 0 < slots.count(kind)), "{id} joined without slots");
         let known = self.hosts.insert(id, host);
         assert!(known.is_none(), "{id} joined twice");
         assert!(self.live.is_empty() || self.pooled != slots.unified(), "{id} has slots of another kind");
@@ -40,7 +40,7 @@ impl Workers {
         self.live.insert(id, worker);
         self.by_host.entry(host).or_default().insert(id);
         for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
-            let slots = slots.of(kind);
+            let slots = slots.count(kind);
             self.idle[pool].insert((Reverse(slots), id));
             self.sums.slots[pool] += slots;
             self.sums.free[pool] += slots;
@@ -52,7 +52,7 @@ impl Workers {
         let worker = self.live.remove(&id)?;
         for (pool, &kind) in KINDS.iter().enumerate().take(self.pools()) {
             self.idle[pool].remove(&(Reverse(worker.free(kind)), id));
-            self.sums.slots[pool] -= worker.slots.of(kind);
+            self.sums.slots[pool] -= worker.slots.count(kind);
             self.sums.free[pool] -= worker.free(kind);
             self.sums.usable[pool] -= worker.usable(kind);
             self.sums.awaited[pool] -= worker.awaited[pool];

@@ -70,7 +70,7 @@ pub(super) struct Blossom<'a> {
 pub(super) fn solve(n: usize, weights: &[i64]) -> Blossom<'_> {
     assert!(n.is_multiple_of(2) && weights.len() == n * n, "{} weights of {n} vertices", weights.len());
     let mut blossom = Blossom::new(n, weights);
-    blossom.begin();
+    blossom.initialize();
     for root in 0..n {
         if blossom.mate[root] == NONE {
             blossom.grow_from(root as u32);
@@ -126,7 +126,7 @@ impl<'a> Blossom<'a> {
     }
 
     /// Initialises even prices that leave no slack below 0, and matches pairs of slack 0 greedily.
-    fn begin(&mut self) {
+    fn initialize(&mut self) {
         let others = |vertex: usize| (0..self.n).filter(move |&other| other != vertex);
         for vertex in 0..self.n {
             let least = others(vertex).map(|other| self.weights[vertex * self.n + other]).min();

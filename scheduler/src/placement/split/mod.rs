@@ -177,7 +177,7 @@ impl Weights {
 /// Returns the service rates of the usable workers, shrunk towards their mean per slot while there are few
 /// measurements.
 fn service_rates(request: AssignmentRequest<'_>, seconds: &BTreeMap<WorkerId, Average>) -> Vec<f64> {
-    let slots = |worker: &Worker| f64::from(worker.slots().of(TaskKind::Map)).max(1.0);
+    let slots = |worker: &Worker| f64::from(worker.slots().count(TaskKind::Map)).max(1.0);
     // Seconds of a map in one slot.
     let known = request.usable().filter_map(|worker| Some(seconds.get(&worker.id())?.mean * slots(worker)));
     let (total, count) = known.fold((0.0, 0.0), |sum, seconds| (sum.0 + seconds, sum.1 + 1.0));

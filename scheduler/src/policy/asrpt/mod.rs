@@ -169,7 +169,7 @@ impl Policy for Asrpt {
         if !self.srpt.is_empty() {
             plan.wake(self.srpt.wake(view.now));
         }
-        if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
+        if plan.remaining(Station::Map) <= 0.0 && plan.remaining(Station::Reduce) <= 0.0 {
             return;
         }
         for job in self.short.iter() {

@@ -27,12 +27,12 @@ impl Table {
         let rows = jobs.iter().enumerate().map(row).collect();
         let mut table = Table { policy: Asrpt::new(SLOT, false), rows, machines };
         for job in 0..jobs.len() as u32 {
-            table.tell(0, &[job], Change::Arrived(Handle(job)));
+            table.observe(0, &[job], Change::Arrived(Handle(job)));
         }
         table
     }
 
-    fn tell(&mut self, seconds: u64, touched: &[u32], change: Change) {
+    fn observe(&mut self, seconds: u64, touched: &[u32], change: Change) {
         let touched: Vec<Handle> = touched.iter().map(|&job| Handle(job)).collect();
         let cap = [f64::from(self.machines), 1.0, f64::from(self.machines)];
         let now = Time(seconds * 1_000_000_000);
@@ -63,7 +63,7 @@ fn maps_of_the_virtual_run_go_before_reduces_and_these_before_other_maps() {
     // In reality the reduce must wait, so a machine is left for the third job's reduce, and none for its maps.
     let mut table = Table::new(6, &[[9, 20, 0], [3, 4, 0], [2, 0, 0], [0, 8, 8]]);
     assert_eq!(table.plan(0, 6).0, [[0, 0], [0, 0], [0, 0], [0, 6]], "no tick yet: reduces before maps");
-    table.tell(0, &[], Change::Tick);
+    table.observe(0, &[], Change::Tick);
     assert_eq!(table.plan(0, 6).0, [[0, 0], [3, 0], [2, 0], [0, 1]]);
     assert_eq!(table.plan(0, 6).0, [[0, 0], [3, 0], [2, 0], [0, 1]], "a plan changes nothing");
 }
@@ -71,21 +71,21 @@ fn maps_of_the_virtual_run_go_before_reduces_and_these_before_other_maps() {
 #[test]
 fn when_machines_are_short_the_smallest_job_comes_first() {
     let mut table = Table::new(6, &[[9, 20, 0], [3, 4, 0], [2, 0, 0]]);
-    table.tell(0, &[], Change::Tick);
+    table.observe(0, &[], Change::Tick);
     assert_eq!(table.plan(0, 3).0, [[0, 0], [1, 0], [2, 0]]);
 }
 
 #[test]
 fn slots_held_count_towards_the_virtual_number() {
     let mut table = Table::new(4, &[[9, 0, 0], [3, 4, 0]]);
-    table.tell(0, &[], Change::Tick);
+    table.observe(0, &[], Change::Tick);
     table.rows[1].held[Station::Map] = 2.0;
     table.rows[1].can[Station::Map] = 1.0;
-    table.tell(0, &[1], Change::Progress);
+    table.observe(0, &[1], Change::Progress);
     assert_eq!(table.plan(0, 1).0, [[0, 0], [3, 0]]);
     table.rows[1].held[Station::Map] = 3.0;
     table.rows[1].can[Station::Map] = 0.0;
-    table.tell(0, &[1], Change::Progress);
+    table.observe(0, &[1], Change::Progress);
     assert!(table.policy.short.is_empty(), "no job holds less than the virtual run gives");
     assert_eq!(table.plan(0, 1).0, [[1, 0], [3, 0]]);
 }
@@ -93,13 +93,13 @@ fn slots_held_count_towards_the_virtual_number() {
 #[test]
 fn the_virtual_run_goes_on_whatever_really_happens() {
     let mut table = Table::new(2, &[[2, 2, 0], [4, 4, 0]]);
-    table.tell(0, &[], Change::Tick);
+    table.observe(0, &[], Change::Tick);
     // In reality no work was done. Virtually the first job's maps are over, and so is its priority for machines. In the
     // order of phase 3 it still comes first.
-    table.tell(1, &[], Change::Tick);
+    table.observe(1, &[], Change::Tick);
     assert!(table.policy.targets.is_empty());
     assert_eq!(table.plan(1, 2).0, [[2, 0], [0, 0]]);
-    table.tell(2, &[], Change::Tick);
+    table.observe(2, &[], Change::Tick);
     assert_eq!(table.policy.targets, BTreeMap::from([(Handle(1), 2)]));
     assert_eq!(table.plan(2, 2).0, [[0, 0], [2, 0]]);
 }
@@ -107,18 +107,18 @@ fn the_virtual_run_goes_on_whatever_really_happens() {
 #[test]
 fn it_asks_for_a_tick_per_slot_as_long_as_the_virtual_run_has_work() {
     let mut table = Table::new(2, &[[3, 0, 0]]);
-    table.tell(0, &[], Change::Tick);
+    table.observe(0, &[], Change::Tick);
     assert_eq!(table.plan(0, 2).1, Some(Time(1_000_000_000)));
-    table.tell(1, &[], Change::Tick);
+    table.observe(1, &[], Change::Tick);
     assert_eq!(table.plan(1, 2).1, None);
 }
 
 #[test]
 fn it_forgets_who_left() {
     let mut table = Table::new(2, &[[3, 0, 0], [0, 1, 1]]);
-    table.tell(0, &[], Change::Tick);
+    table.observe(0, &[], Change::Tick);
     for job in 0..2 {
-        table.tell(0, &[], Change::Left(Handle(job)));
+        table.observe(0, &[], Change::Left(Handle(job)));
     }
     let asrpt = &table.policy;
     assert!(asrpt.targets.is_empty() && asrpt.short.is_empty());

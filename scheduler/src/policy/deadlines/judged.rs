@@ -121,7 +121,7 @@ impl WaitingJob {
     }
 }
 
-pub(super) fn seen(view: View<'_>, job: Handle, row: &Row, reduce_cost: f64) -> WaitingJob {
+pub(super) fn waiting_job(view: View<'_>, job: Handle, row: &Row, reduce_cost: f64) -> WaitingJob {
     let mean = mean_task_length(row.done, row.done_time);
     let running = row.held[Station::Map] as u32;
     WaitingJob {

@@ -27,7 +27,7 @@ use crate::plan::{Plan, Reason, Share};
 use crate::policy::{Policy, Ranked};
 use crate::units::{Span, Time};
 use crate::view::{Change, Handle, Station, View};
-use judged::{SlotPriority, WaitingJob, seen};
+use judged::{SlotPriority, WaitingJob, waiting_job};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 const PARAMETERS: &[Parameter] = &[
@@ -133,7 +133,7 @@ impl Deadlines {
         }
     }
 
-    fn look(&mut self, view: View<'_>, job: Handle) {
+    fn judge(&mut self, view: View<'_>, job: Handle) {
         let row = view.row(job);
         let can = |station: Station| 0.0 < row.can[station];
         let deadline = row.deadline.unwrap_or(NEVER);
@@ -144,7 +144,7 @@ impl Deadlines {
         let seen = WaitingJob {
             maps: row.can[Station::Map],
             reduces: can(Station::Reduce),
-            ..seen(view, job, row, self.reduce_cost)
+            ..waiting_job(view, job, row, self.reduce_cost)
         };
         match self.places.get(&job) {
             Some(&place) => self.waiting[place] = seen,
@@ -177,7 +177,7 @@ impl Deadlines {
 
     /// Grants map slots until none is left or, under min, no job needs one. Returns true if slots stay idle that a job
     /// could use.
-    fn give(&self, view: View<'_>, plan: &mut Plan<'_>) -> bool {
+    fn grant_maps(&self, view: View<'_>, plan: &mut Plan<'_>) -> bool {
         let places = || (0..self.waiting.len()).filter(|&place| 0.0 < self.waiting[place].maps);
         // Mostly there is one slot to grant, and then the others need no sorting.
         let mut next = places().map(|place| self.turn(view, place)).max();
@@ -202,7 +202,7 @@ impl Deadlines {
                     SlotPriority::new(state, urgency, waiting, turn.place as usize)
                 }),
             };
-            if plan.left(Station::Map) <= 0.0 {
+            if plan.remaining(Station::Map) <= 0.0 {
                 return false;
             }
             let others = others.get_or_insert_with(|| {
@@ -218,7 +218,7 @@ impl Deadlines {
     }
 
     /// Grants the rest to jobs without a deadline, oldest first, because no job with a deadline needs a slot. Returns
-    /// as [`Self::give`].
+    /// as [`Self::grant_maps`].
     fn give_rest(&self, plan: &mut Plan<'_>) -> bool {
         let aimless = self.waiting.iter().filter(|waiting| waiting.deadline.is_none() && 0.0 < waiting.maps);
         let aimless: BTreeSet<(u64, Handle)> = aimless.map(|waiting| (waiting.seq, waiting.job)).collect();
@@ -322,15 +322,15 @@ impl Policy for Deadlines {
             self.forget(job);
         }
         for &job in view.touched {
-            self.look(view, job);
+            self.judge(view, job);
         }
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-        if 0.0 < plan.left(Station::Reduce) {
+        if 0.0 < plan.remaining(Station::Reduce) {
             self.give_reduces(view, plan);
         }
-        if 0.0 < plan.left(Station::Map) && self.give(view, plan) {
+        if 0.0 < plan.remaining(Station::Map) && self.grant_maps(view, plan) {
             let tick = self.tick.0;
             plan.wake(Time((view.now.0 / tick + 1) * tick));
         }

@@ -20,7 +20,7 @@ struct Seen {
 
 const NOW: u32 = 100;
 
-fn seen() -> impl Strategy<Value = Seen> {
+fn any_seen() -> impl Strategy<Value = Seen> {
     let lengths = |max: usize| prop::collection::vec(1..60_u32, 0..max);
     (0..NOW, prop::option::weighted(0.9, 50..600_u32), lengths(5), lengths(5), 0..30_u32, 0..5_u32).prop_map(
         |(arrival, deadline, done, elapsed, pending, pending_reduces)| Seen {
@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn both_schedulers_share_slots_as_the_paper_does_one_at_a_time(
         free in 0..40_u32,
-        jobs in prop::collection::vec(seen(), 1..8),
+        jobs in prop::collection::vec(any_seen(), 1..8),
     ) {
         for excess in [Excess::Idle, Excess::Given] {
             let planned = planned(excess, free, &jobs, 1);
@@ -154,7 +154,7 @@ proptest! {
     #[test]
     fn a_second_plan_at_the_same_instant_changes_nothing_under_max(
         free in 0..40_u32,
-        jobs in prop::collection::vec(seen(), 1..8),
+        jobs in prop::collection::vec(any_seen(), 1..8),
     ) {
         let once = planned(Excess::Given, free, &jobs, 1).started;
         prop_assert_eq!(once, planned(Excess::Given, free, &jobs, 2).started);
@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn max_leaves_no_slot_idle_and_min_gives_no_job_with_data_more_than_it_needs(
         free in 0..40_u32,
-        jobs in prop::collection::vec(seen(), 1..8),
+        jobs in prop::collection::vec(any_seen(), 1..8),
     ) {
         let pending: u32 = jobs.iter().map(|job| job.pending).sum();
         prop_assert_eq!(planned(Excess::Given, free, &jobs, 1).started.iter().sum::<u32>(), free.min(pending));
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn standings_are_in_the_order_of_the_next_slot(jobs in prop::collection::vec(seen(), 1..8)) {
+    fn standings_are_in_the_order_of_the_next_slot(jobs in prop::collection::vec(any_seen(), 1..8)) {
         let (rows, runs, _) = scene(0, &jobs);
         let view = View { now: at(NOW), rows: &rows, touched: &[], cap: PerStation::all(0.0), unified: false, runs: &runs };
         let first = planned(Excess::Given, 0, &jobs, 1).policy.standings(view).first().map(|s| s.job.index());

@@ -175,15 +175,15 @@ impl Sharing {
         self.hungry.place(key, pool.map(|pool| rank(pool.held, pool.weight, pool.age)));
     }
 
-    fn left(&self, plan: &Plan<'_>) -> bool {
-        self.stations.iter().any(|&station| 0.0 < plan.left(station))
+    fn has_capacity(&self, plan: &Plan<'_>) -> bool {
+        self.stations.iter().any(|&station| 0.0 < plan.remaining(station))
     }
 
     /// Grants one slot at a time to the lowest job of the lowest pool, as long as any job can use one.
     fn plan(&self, view: View<'_>, plan: &mut Plan<'_>) {
         let mut pools = self.hungry.walk();
         let mut open: BTreeMap<PoolKey, (u32, Walk<'_, PoolRank, Handle>)> = BTreeMap::new();
-        while self.left(plan) {
+        while self.has_capacity(plan) {
             let Some((_, key)) = pools.take() else { return };
             let pool = &self.pools[&key];
             let (held, jobs) = open.entry(key).or_insert_with(|| (pool.held, pool.hungry.walk()));

@@ -189,7 +189,7 @@ impl Gristmill {
 }
 
 fn slots_left(plan: &Plan<'_>) -> bool {
-    0.0 < plan.left(Station::Map) || 0.0 < plan.left(Station::Reduce)
+    0.0 < plan.remaining(Station::Map) || 0.0 < plan.remaining(Station::Reduce)
 }
 
 impl Policy for Gristmill {

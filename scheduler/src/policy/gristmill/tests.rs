@@ -43,7 +43,7 @@ impl Table {
     fn new(policy: Gristmill, slots: u32, rows: Vec<Row>) -> Self {
         let mut table = Table { policy, rows, slots };
         for job in 0..table.rows.len() as u32 {
-            table.tell(0, &[job], Change::Arrived(Handle(job)));
+            table.observe(0, &[job], Change::Arrived(Handle(job)));
         }
         table
     }
@@ -54,7 +54,7 @@ impl Table {
         View { now, rows: &self.rows, touched, cap: cap.into(), unified: true, runs: &[] }
     }
 
-    fn tell(&mut self, seconds: u64, touched: &[u32], change: Change) {
+    fn observe(&mut self, seconds: u64, touched: &[u32], change: Change) {
         let touched: Vec<Handle> = touched.iter().map(|&job| Handle(job)).collect();
         let mut policy = std::mem::replace(&mut self.policy, Gristmill::new());
         policy.observe(self.view(seconds, &touched), change);
@@ -89,12 +89,12 @@ fn the_job_with_the_least_time_to_its_end_goes_first_with_reduces_before_maps() 
     assert_eq!(table.plan(0, 4).0, [[4, 0], [0, 0], [0, 0]]);
     // Three times the weight, a third of the distance.
     table.rows[2].weight = 3.0;
-    table.tell(0, &[2], Change::Progress);
+    table.observe(0, &[2], Change::Progress);
     assert_eq!(table.plan(0, 3).0, [[0, 0], [0, 0], [2, 1]]);
     table.rows[2].weight = 1.0;
-    table.tell(0, &[2], Change::Progress);
+    table.observe(0, &[2], Change::Progress);
     table.rows[0].can = PerStation::new(1.0, 0.0, 0.0);
-    table.tell(0, &[0], Change::Progress);
+    table.observe(0, &[0], Change::Progress);
     assert_eq!(table.plan(0, 4), (vec![[1, 0], [0, 0], [2, 1]], vec![2, 1]));
     assert_eq!(table.plan(0, 4).0, [[1, 0], [0, 0], [2, 1]], "a plan changes nothing");
 }
@@ -114,12 +114,12 @@ fn one_map_of_a_job_of_which_none_has_finished_goes_before_everybody() {
     let mut table = Table::new(Gristmill::new(), 4, rows);
     assert_eq!(table.plan(0, 4).0, [[3, 0], [1, 0]]);
     table.rows[1].held[Station::Map] = 1.0;
-    table.tell(0, &[1], Change::Progress);
+    table.observe(0, &[1], Change::Progress);
     assert_eq!(table.plan(0, 3).0, [[3, 0], [1, 0]], "one is enough");
     table.rows[1].held[Station::Map] = 0.0;
-    table.tell(0, &[1], Change::Progress);
+    table.observe(0, &[1], Change::Progress);
     table.policy.pilot = false;
-    table.tell(0, &[1], Change::Progress);
+    table.observe(0, &[1], Change::Progress);
     assert_eq!(table.plan(0, 4).0, [[4, 0], [0, 0]], "switched off");
 }
 
@@ -128,13 +128,13 @@ fn a_job_that_equal_sharing_would_have_ended_gets_its_equal_part_and_its_segment
     // Ten seconds of four slots and one: shared equally they end after 2 and 11 s, and are due after 4 and 22.
     let rows = vec![row(0, [40.0, 0.0, 0.0], [40, 1, 0]), row(1, [4.0, 0.0, 0.0], [9, 1, 0])];
     let mut table = Table::new(twice(), 4, rows);
-    table.tell(3, &[], Change::Tick);
+    table.observe(3, &[], Change::Tick);
     assert_eq!(table.policy.due.iter().count(), 0);
-    table.tell(21, &[], Change::Tick);
+    table.observe(21, &[], Change::Tick);
     assert_eq!(table.plan(21, 4), (vec![[0, 0], [4, 0]], vec![1, 0]));
-    table.tell(22, &[], Change::Tick);
+    table.observe(22, &[], Change::Tick);
     assert_eq!(table.plan(22, 4), (vec![[2, 0], [2, 0]], vec![1, 0]), "each its part, the longer due before");
-    table.tell(23, &[], Change::Left(Handle(1)));
+    table.observe(23, &[], Change::Left(Handle(1)));
     table.rows[1].can = PerStation::all(0.0);
     assert_eq!(table.plan(23, 4).0, [[4, 0], [0, 0]]);
 }
@@ -143,11 +143,11 @@ fn a_job_that_equal_sharing_would_have_ended_gets_its_equal_part_and_its_segment
 fn a_job_that_turns_out_larger_is_not_due_any_more() {
     let rows = vec![row(0, [4.0, 0.0, 0.0], [4, 0, 0]), row(1, [1.0, 0.0, 0.0], [9, 0, 0])];
     let mut table = Table::new(twice(), 2, rows);
-    table.tell(10, &[], Change::Tick);
+    table.observe(10, &[], Change::Tick);
     assert_eq!(table.plan(10, 2).0, [[1, 0], [1, 0]]);
     table.rows[0].whole[Station::Map] = 400.0;
     table.rows[0].left[Station::Map] = 400.0;
-    table.tell(10, &[0], Change::Progress);
+    table.observe(10, &[0], Change::Progress);
     assert_eq!(table.plan(10, 2).0, [[0, 0], [2, 0]]);
 }
 
@@ -167,7 +167,8 @@ fn flows(config: &Config, policy: &str, estimator: &str, jobs: &[Job]) -> Vec<f6
     let policy = by_name(policy).unwrap();
     let estimator = Some(estimate::by_name(estimator).unwrap());
     let mut sink = |record: &crate::metrics::JobRecord| flows[record.seq as usize] = record.flow();
-    run(config, Deciders { estimator, ..Deciders::of(policy) }, jobs.to_vec(), &mut (), &mut sink).unwrap();
+    run(config, Deciders { estimator, ..Deciders::with_policy(policy) }, jobs.to_vec(), &mut (), &mut sink)
+        .unwrap();
     flows
 }
 
@@ -226,7 +227,7 @@ proptest! {
         let switches = rules.split(',').chain(["preemptive=no"]).filter(|rule| !rule.is_empty());
         let policy = by_name(&format!("gristmill:{}", switches.collect::<Vec<_>>().join(","))).unwrap();
         let estimator = estimate::by_name("tasks").ok();
-        run(&config, Deciders { estimator, ..Deciders::of(policy) }, jobs.clone(), &mut idle, &mut |_| {}).unwrap();
+        run(&config, Deciders { estimator, ..Deciders::with_policy(policy) }, jobs.clone(), &mut idle, &mut |_| {}).unwrap();
         for map in idle.tasks.iter().filter(|run| run.task.kind == crate::ids::TaskKind::Map) {
             let waited = jobs[map.seq as usize].arrival..map.start;
             // Nothing changes between two ends of tasks, so the middle of each interval is checked.

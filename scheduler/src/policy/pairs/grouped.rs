@@ -60,7 +60,7 @@ struct GroupMember {
 }
 
 impl GroupMember {
-    fn of(id: u64, size: Size, alpha: f64) -> Self {
+    fn new(id: u64, size: Size, alpha: f64) -> Self {
         Self { id, priority: size.blend(alpha), surplus: size.surplus() }
     }
 
@@ -88,7 +88,7 @@ fn range(members: &[GroupMember]) -> [f64; 2] {
 }
 
 impl Group {
-    fn of(mut members: Vec<GroupMember>) -> Self {
+    fn new(mut members: Vec<GroupMember>) -> Self {
         members.sort_unstable_by(GroupMember::before);
         let [lowest, highest] = range(&members);
         let mut group = Self { members, order: Vec::new(), lowest, highest };
@@ -162,13 +162,13 @@ impl OnlineGroups {
     /// Adds an arrival. `drawn` is uniform in 0..1; below `1 / (n k²)` all jobs are grouped again, where `n` counts the
     /// waiting jobs including this one. Ids increase with arrivals: ties go to the lower one.
     pub fn arrive(&mut self, id: u64, size: Size, drawn: f64) -> Branch {
-        let member = GroupMember::of(id, size, self.alpha);
+        let member = GroupMember::new(id, size, self.alpha);
         let waiting = self.len() + 1;
         let branch = if drawn * waiting as f64 * (self.k as f64).powi(2) < 1.0 {
             self.regroup([member]);
             return Branch::Reschedule;
         } else if self.groups.len() < self.k {
-            self.groups.push(Group::of(vec![member]));
+            self.groups.push(Group::new(vec![member]));
             Branch::NewGroup
         } else {
             let distance = |place: usize| self.groups[place].distance(member.priority);
@@ -219,7 +219,7 @@ impl OnlineGroups {
     pub fn reschedule(&mut self, jobs: &[(u64, Size)]) {
         self.groups.clear();
         let alpha = self.alpha;
-        self.regroup(jobs.iter().map(|&(id, size)| GroupMember::of(id, size, alpha)));
+        self.regroup(jobs.iter().map(|&(id, size)| GroupMember::new(id, size, alpha)));
     }
 
     /// Applies Algorithm 4 to all waiting jobs and these.
@@ -228,6 +228,6 @@ impl OnlineGroups {
         all.extend(come);
         all.sort_unstable_by(|a, b| a.priority.total_cmp(&b.priority).then(a.id.cmp(&b.id)));
         let sorted: Vec<f64> = all.iter().map(|member| member.priority).collect();
-        self.groups = pieces(&sorted, self.k).map(|(from, to)| Group::of(all[from..to].to_vec())).collect();
+        self.groups = pieces(&sorted, self.k).map(|(from, to)| Group::new(all[from..to].to_vec())).collect();
     }
 }

@@ -68,7 +68,7 @@ impl Policy for Srpt {
             let reason = Reason::Smallest { what: "work left", value, unit: "slot-seconds" };
             plan.grant(job, Station::Map, Share::All, reason);
             plan.grant(job, Station::Reduce, Share::All, reason);
-            if plan.left(Station::Map) <= 0.0 && plan.left(Station::Reduce) <= 0.0 {
+            if plan.remaining(Station::Map) <= 0.0 && plan.remaining(Station::Reduce) <= 0.0 {
                 break;
             }
         }

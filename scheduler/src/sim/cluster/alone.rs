@@ -36,7 +36,7 @@ pub fn alone(config: &Config, jobs: impl IntoIterator<Item = Job>) -> Result<Vec
         let now = Cell::new(0.0);
         let seq = times.len() as u64;
         let placement = Box::new(PullForEach::default());
-        let deciders = Deciders { placement, ..Deciders::of(Box::new(Fifo::new())) };
+        let deciders = Deciders { placement, ..Deciders::with_policy(Box::new(Fifo::new())) };
         let core = check::core_of(config, deciders)?;
         let mut sink = |record: &JobRecord| {
             now.set(record.completion);

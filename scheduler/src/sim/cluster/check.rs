@@ -35,7 +35,7 @@ fn check(config: &Config) -> Result<(), SimError> {
         return refuse("workers", "0".to_owned(), "at least 1");
     };
     for worker in &config.workers {
-        if [TaskKind::Map, TaskKind::Reduce].iter().any(|&kind| worker.slots.of(kind) == 0) {
+        if [TaskKind::Map, TaskKind::Reduce].iter().any(|&kind| worker.slots.count(kind) == 0) {
             return refuse("slots", "0".to_owned(), "at least 1 on each worker, of each kind");
         }
         if worker.slots.unified() != first.slots.unified() {

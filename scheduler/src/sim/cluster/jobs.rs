@@ -62,7 +62,7 @@ pub(super) fn prepare(
     check(index, &job, before)?;
     let rate = config.network.in_rate.min(config.network.out_rate) * config.workers.len() as f64;
     let bytes = shuffled_bytes(config, &job);
-    let counts = SimulatedTasks::of(config, &job);
+    let counts = SimulatedTasks::count(config, &job);
     if 0.0 < bytes && counts.maps == 0.0 {
         let wanted = "0 for a job without maps to put it out";
         return Err(SimError::Job { index, field: "shuffle_bytes", value: bytes, wanted });

@@ -240,7 +240,7 @@ pub struct Deciders {
 impl Deciders {
     /// Creates deciders with this policy, pull placement and no estimator.
     #[must_use]
-    pub fn of(policy: Box<dyn Policy>) -> Self {
+    pub fn with_policy(policy: Box<dyn Policy>) -> Self {
         Self { policy, placement: Box::new(Pull::new()), estimator: None }
     }
 }

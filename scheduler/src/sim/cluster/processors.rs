@@ -59,7 +59,7 @@ pub(super) struct Processors {
 
 impl Processors {
     /// Returns `None` if the system itself takes no time.
-    pub(super) fn of(config: &Config) -> Option<Self> {
+    pub(super) fn from_config(config: &Config) -> Option<Self> {
         let work = config.system?;
         let free = |host| (host, vec![Time::ZERO; work.cores as usize]);
         let hosts: Vec<u32> = config.workers.iter().map(|worker| worker.host).collect();
@@ -109,7 +109,8 @@ mod tests {
     use crate::event::Slots;
 
     fn processors(work: SystemWork) -> Processors {
-        Processors::of(&Config { system: Some(work), ..Config::uniform(1, Slots::Unified(4)) }).unwrap()
+        Processors::from_config(&Config { system: Some(work), ..Config::uniform(1, Slots::Unified(4)) })
+            .unwrap()
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct SimulatedTasks {
 impl SimulatedTasks {
     /// Counts the tasks of this job on this cluster. O(1).
     #[must_use]
-    pub fn of(config: &Config, job: &Job) -> Self {
+    pub fn count(config: &Config, job: &Job) -> Self {
         let [maps, mut reduces] = [
             count(job.maps.len(), job.work[Station::Map], config.task_seconds),
             count(job.reduces.len(), job.work[Station::Reduce], config.task_seconds),

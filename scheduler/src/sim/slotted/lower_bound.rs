@@ -72,7 +72,7 @@ mod tests {
                 Job { arrival: f64::from(slot), work: work.into(), ..Job::default() }
             }).collect();
             let mut completions = vec![0.0; jobs.len()];
-            let config = Config::of(&Srpt::default(), machines, true);
+            let config = Config::for_policy(&Srpt::default(), machines, true);
             slotted::run(&mut Srpt::default(), &config, &jobs, &mut |record| {
                 completions[record.seq as usize] = record.completion;
             }, &mut |_, _| {}).unwrap();

@@ -72,7 +72,7 @@ impl<'a> MachineWork<'a> {
     }
 
     /// Returns the units left, as in rows.
-    pub(super) fn left(&self) -> PerStation<f64> {
+    pub(super) fn remaining(&self) -> PerStation<f64> {
         PerStation::new(self.maps_left as f64, 0.0, self.reduces_left as f64)
     }
 
@@ -212,7 +212,7 @@ impl<'a> Machines<'a> {
     }
 
     /// Starts one unit or, in the non-preemptive model, one reduce with all its units.
-    fn begin(&mut self, handle: Handle, station: Station, line: Option<Line>) -> bool {
+    fn start_unit(&mut self, handle: Handle, station: Station, line: Option<Line>) -> bool {
         let work = &mut self.jobs[handle.index()];
         let mut keeps = false;
         match station {
@@ -240,7 +240,7 @@ impl<'a> Machines<'a> {
             self.served.push(handle);
         }
         if let Some(line) = line {
-            self.lines[station].take(line);
+            self.lines[station].use_credit(line);
             if !keeps {
                 self.drawn.push((station, line));
             }
@@ -251,7 +251,7 @@ impl<'a> Machines<'a> {
 
 /// Updates a row with a job's work between slots.
 fn show(work: &MachineWork<'_>, config: Config, row: &mut Row) {
-    row.left = work.left();
+    row.left = work.remaining();
     let waiting = if config.preemptive { work.reduces_left } else { work.waiting };
     row.can = PerStation::new(work.maps_left as f64, 0.0, if work.open { waiting as f64 } else { 0.0 });
     row.held = PerStation::new(0.0, 0.0, f64::from(work.running));
@@ -265,7 +265,7 @@ impl Floor for Machines<'_> {
         true
     }
 
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         if station == Station::Shuffle { 0.0 } else { f64::from(self.free) }
     }
 
@@ -279,7 +279,7 @@ impl Floor for Machines<'_> {
     }
 
     fn start(&mut self, job: Handle, station: Station, line: Option<Line>, _: Reason) -> bool {
-        let starts = 0 < self.free && self.begin(job, station, line);
+        let starts = 0 < self.free && self.start_unit(job, station, line);
         self.free -= u32::from(starts);
         starts
     }

@@ -49,7 +49,7 @@ impl Config {
     /// Creates the model for this policy: preemptive if requested or required; without precedence only for the bound
     /// `srpt`.
     #[must_use]
-    pub fn of(policy: &dyn Policy, machines: u32, preemptive: bool) -> Self {
+    pub fn for_policy(policy: &dyn Policy, machines: u32, preemptive: bool) -> Self {
         let bound = policy.name() == "srpt";
         Self { machines, preemptive: preemptive || policy.preempts() || bound, precedence: !bound }
     }
@@ -116,7 +116,7 @@ fn slot_of(arrival: f64) -> u64 {
 
 /// Returns the units of a job's maps and of its reduces.
 fn units_of(job: &Job) -> [u64; 2] {
-    let work = MachineWork::new(0, job).left();
+    let work = MachineWork::new(0, job).remaining();
     [work[Station::Map] as u64, work[Station::Reduce] as u64]
 }
 
@@ -238,7 +238,7 @@ impl<'a> SlottedRun<'a> {
                 weight: if job.weight == 0.0 { 1.0 } else { job.weight },
                 pool: job.pool,
                 live: true,
-                whole: work.left(),
+                whole: work.remaining(),
                 ..Row::default()
             };
             self.machines.enter(handle, work, &mut self.rows[handle.index()]);

@@ -46,7 +46,7 @@ impl Fetching {
     /// Returns the rates of incoming data; empty on a network with a rate limit, where segments wait for
     /// the limiter.
     pub(super) fn rates(&mut self, now: Time) -> Vec<FetchRate> {
-        let rates = self.meters.look(now);
+        let rates = self.meters.sample(now);
         if self.pace.is_some() { Vec::new() } else { rates }
     }
 }
@@ -93,7 +93,7 @@ impl Agent {
             while let Some(next) = outputs.next_if(|_| partitions < FRAME_PARTITIONS_MAX) {
                 // The output itself takes space too, even if none of its segments are new.
                 partitions += 1 + next.partitions.len();
-                self.store.tell(next.map.task.job, &next.partitions);
+                self.store.mark_reported(next.map.task.job, &next.partitions);
                 some.push(next);
             }
             self.send(&WorkerFrame::Fetched { outputs: some, from, started_ns, ended_ns });

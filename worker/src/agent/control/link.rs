@@ -126,7 +126,7 @@ mod tests {
         bytes
     }
 
-    fn said(inbox: &mut UnboundedReceiver<Vec<u8>>) -> Vec<u8> {
+    fn received(inbox: &mut UnboundedReceiver<Vec<u8>>) -> Vec<u8> {
         std::iter::from_fn(|| inbox.try_recv().ok()).flatten().collect()
     }
 
@@ -136,7 +136,7 @@ mod tests {
         let mut link = MasterLink::new(frames, session(0));
         (0..3).for_each(|epoch| link.send(&frame(epoch)).unwrap());
         link.flush();
-        assert_eq!(said(&mut inbox), encoded(&[0, 1, 2]));
+        assert_eq!(received(&mut inbox), encoded(&[0, 1, 2]));
         link.heard(1);
         link.cut();
         link.send(&frame(3)).unwrap();
@@ -145,7 +145,7 @@ mod tests {
         let (frames, mut inbox) = unbounded_channel();
         assert!(link.resume(frames, session(2)));
         link.flush();
-        assert_eq!(said(&mut inbox), encoded(&[2, 3]), "the sign of life is not said later");
+        assert_eq!(received(&mut inbox), encoded(&[2, 3]), "the sign of life is not said later");
     }
 
     #[test]

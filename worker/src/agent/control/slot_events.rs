@@ -52,7 +52,7 @@ impl Agent {
         let killed = self.running.remove(&attempt).is_some_and(|running| running.killed_at.is_some());
         match result {
             Ok(Done::Output(output)) if killed => {
-                delete(Gone::of(output));
+                delete(Gone::new(output));
                 self.refuse(attempt, FailureClass::Cancelled, "it was told to stop just before it ended");
             }
             Ok(Done::Output(output)) => {

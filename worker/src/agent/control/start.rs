@@ -68,7 +68,7 @@ impl Agent {
         let (events, slot_events) = unbounded_channel();
         let timeouts = Timeouts { stall: fault::span("worker.stall", STALL_TIME), ..Timeouts::default() };
         let pool = Pool::new(timeouts, config.bind.permissions.plaintext());
-        let shares = Shares::of(settings.memory.get() as usize, settings.slots.total());
+        let shares = Shares::divide(settings.memory.get() as usize, settings.slots.total());
         let budget = Budget::new(shares.kept_bytes);
         let spill = SpillDirs::with_reserve(config.spill_dirs.clone(), settings.disk_reserve.get());
         let setting = SlotSetting {
@@ -98,7 +98,7 @@ impl Agent {
         let fetch_pool = Pool::new(fetch_timeouts, config.bind.permissions.plaintext());
         let fetcher =
             Fetcher { pool: fetch_pool, store: store.clone(), budget, spill: spill.clone(), sees: None };
-        let door = MasterDoor::of(&config);
+        let door = MasterDoor::from_config(&config);
         Ok(Self {
             fetching: Fetching::new(&config, fetcher),
             config,

@@ -37,7 +37,7 @@ impl Agent {
                 records_in: running.progress.records_in.load(Ordering::Relaxed),
             })
             .collect();
-        let (disk_free_bytes, disk_room) = self.disk_free.look();
+        let (disk_free_bytes, disk_room) = self.disk_free.latest();
         let fetches = self.fetching.rates(Time(self.now_ns()));
         self.send(&WorkerFrame::Heartbeat(Heartbeat {
             running,
@@ -150,7 +150,7 @@ struct DiskKnown {
 }
 
 impl DiskKnown {
-    fn ask(&mut self, spill: &SpillDirs) {
+    fn query(&mut self, spill: &SpillDirs) {
         let free = spill.free_bytes();
         if let Err(error) = &free {
             tracing::warn!(%error, "the free bytes of the directories for spill files are not known");
@@ -164,19 +164,19 @@ impl DiskFree {
     /// Creates it with a first, blocking query.
     pub fn new(spill: SpillDirs) -> Self {
         let mut known = DiskKnown::default();
-        known.ask(&spill);
+        known.query(&spill);
         Self { spill, known: Arc::new(Mutex::new(known)), asking: Arc::default() }
     }
 
     /// Returns the last known state of the fullest and of the emptiest directory, and starts a new query
     /// unless one is pending. An unreadable file system does not count as a full disk.
-    fn look(&self) -> (u64, Option<DiskRoom>) {
+    fn latest(&self) -> (u64, Option<DiskRoom>) {
         let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.asking.swap(true, Ordering::Relaxed) {
             let (spill, shared, asking) = (self.spill.clone(), self.known.clone(), self.asking.clone());
             tokio::task::spawn_blocking(move || {
                 let mut asked = known;
-                asked.ask(&spill);
+                asked.query(&spill);
                 *shared.lock().unwrap_or_else(PoisonError::into_inner) = asked;
                 asking.store(false, Ordering::Relaxed);
             });

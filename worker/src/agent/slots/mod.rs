@@ -56,7 +56,7 @@ fn take_turns(mut slot: u32, work: &SlotWork, setting: &SlotSetting, runs: &Cell
                 runs.set(Some(assignment.attempt));
                 fault::place("slot");
                 setting.begun.note(slot, assignment.attempt);
-                assignment.progress.begin(slot);
+                assignment.progress.start(slot);
                 run(&assignment, setting);
                 runs.set(None);
                 match assignment.progress.slot() {
@@ -82,7 +82,7 @@ pub(super) struct LeaveSlot {
 }
 
 impl LeaveSlot {
-    fn say(&self, written: u64) {
+    fn report(&self, written: u64) {
         let _ = self.setting.events.send(SlotEvent::Suspended { attempt: self.attempt, written });
     }
 }
@@ -93,7 +93,7 @@ impl Parking for LeaveSlot {
         self.setting.begun.clear(slot);
         match serve(slot, &self.work, &self.setting) {
             Ok(()) => {
-                self.say(written);
+                self.report(written);
                 true
             }
             Err(error) => {
@@ -109,7 +109,7 @@ impl Parking for LeaveSlot {
     }
 
     fn stays(&self) {
-        self.say(0);
+        self.report(0);
     }
 }
 

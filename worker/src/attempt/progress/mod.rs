@@ -110,11 +110,11 @@ impl Progress {
     /// [`TaskFailure::Cancelled`] once the attempt is cancelled.
     #[inline]
     pub fn check(&self) -> Result<(), TaskFailure> {
-        if self.signals.load(Relaxed) == 0 { Ok(()) } else { self.look() }
+        if self.signals.load(Relaxed) == 0 { Ok(()) } else { self.check_signals() }
     }
 
     #[cold]
-    fn look(&self) -> Result<(), TaskFailure> {
+    fn check_signals(&self) -> Result<(), TaskFailure> {
         self.keep_pace(true);
         if self.is_cancelled() { Err(TaskFailure::Cancelled) } else { Ok(()) }
     }

@@ -86,8 +86,8 @@ impl Progress {
     }
 
     /// Starts the attempt in this slot: its pace counts from now on.
-    pub fn begin(&self, slot: u32) {
-        self.hold.begin(slot);
+    pub fn start(&self, slot: u32) {
+        self.hold.start(slot);
         let _ = self.least.1.set(Instant::now());
         if let Some(pacing) = &self.pacing {
             let now = pacing.epoch.elapsed();

@@ -112,7 +112,7 @@ impl Progress {
 
     /// Orders the attempt to stop at the next boundary. Returns true if it can stop at all and has not.
     pub fn suspend(&self) -> bool {
-        self.hold.ask(|| {
+        self.hold.order_stop(|| {
             self.signals.fetch_or(ASKED, Relaxed);
         })
     }

@@ -52,7 +52,7 @@ impl Connection {
             Proven::Elsewhere => HttpError::Forwarded { peer: self.peer.clone() },
             // Too many requests or connections: the server did not process the hello.
             Proven::No if status.is_server_error() || status == StatusCode::MISDIRECTED_REQUEST => {
-                let response = response.map(|body| self.answer(body));
+                let response = response.map(|body| self.response_body(body));
                 expect_success(response, &self.peer, method.clone(), path).await.err().unwrap_or(unauthorized)
             }
             Proven::No => unauthorized,

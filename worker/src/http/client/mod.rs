@@ -190,7 +190,7 @@ impl Connection {
         self.greet(key, request.method(), request.uri().path()).await.map_err(|failure| failure.error)?;
         let request = self.prepare(key, request)?;
         let response = self.exchange(request).await.map_err(|failure| failure.error)?;
-        Ok(response.map(|body| self.answer(body)))
+        Ok(response.map(|body| self.response_body(body)))
     }
 
     /// Turns the connection into a stream of another protocol.
@@ -215,7 +215,7 @@ impl Connection {
             let upgraded = hyper::upgrade::on(&mut response).await;
             return upgraded.map(duplex).map_err(|source| HttpError::Closed { peer: self.peer, source });
         }
-        let response = response.map(|body| self.answer(body));
+        let response = response.map(|body| self.response_body(body));
         expect_success(response, &self.peer, Method::GET, path).await?;
         Err(HttpError::NotUpgraded { peer: self.peer, protocol })
     }
@@ -230,7 +230,7 @@ impl Connection {
         self.sender.is_closed() || self.sessions.is_full()
     }
 
-    pub(super) fn answer(&self, body: Incoming) -> Answer {
+    pub(super) fn response_body(&self, body: Incoming) -> Answer {
         let Timeouts { stall, steady, .. } = self.timeouts;
         let body = Steady::with_rate(body, LeastRate::new(stall, steady));
         Answer { body, peer: self.peer.clone(), stall, home: None }

@@ -101,7 +101,7 @@ where
         let service = service_fn(move |request| {
             let (server, admission) = (Arc::clone(&self), Arc::clone(&admission));
             let sessions = Arc::clone(&sessions);
-            async move { Ok::<_, Infallible>(server.answer(request, arrival, &admission, &sessions).await) }
+            async move { Ok::<_, Infallible>(server.respond(request, arrival, &admission, &sessions).await) }
         });
         let connection = builder.serve_connection(io, service).with_upgrades();
         tokio::pin!(connection);
@@ -154,7 +154,7 @@ where
         builder
     }
 
-    async fn answer(
+    async fn respond(
         &self,
         mut request: Request<Incoming>,
         arrival: Arrival,

@@ -55,7 +55,11 @@ impl Thief {
     }
 }
 
-async fn ask(endpoint: &Endpoint, plaintext: Plaintext, body: &'static str) -> Result<StatusCode, HttpError> {
+async fn request(
+    endpoint: &Endpoint,
+    plaintext: Plaintext,
+    body: &'static str,
+) -> Result<StatusCode, HttpError> {
     let mut connection = Connection::open(endpoint, Timeouts::default(), plaintext).await?;
     let secret = cluster_secret();
     Ok(connection.request(Some(&secret), Method::POST, "/body?with=query", full(body)).await?.status())
@@ -76,7 +80,7 @@ async fn server_that_does_not_know_the_secret_gets_a_random_number_and_nothing_e
     for lie in lies {
         let thief = Thief::start(lie, None).await;
         for _ in 0..2 {
-            let error = ask(&thief.endpoint, Plaintext::Everywhere, "private").await.unwrap_err();
+            let error = request(&thief.endpoint, Plaintext::Everywhere, "private").await.unwrap_err();
             assert!(matches!(error, HttpError::Unauthorized { .. }), "{error:?}");
         }
         let taken = thief.taken();
@@ -95,11 +99,11 @@ async fn server_that_does_not_know_the_secret_gets_a_random_number_and_nothing_e
 async fn one_that_forwards_to_the_right_server_is_seen_and_refused() {
     let server = Running::plain().await;
     let thief = Thief::start("", Some(server.address)).await;
-    let error = ask(&thief.endpoint, Plaintext::OnLoopback, "private").await.unwrap_err();
+    let error = request(&thief.endpoint, Plaintext::OnLoopback, "private").await.unwrap_err();
     assert!(matches!(error, HttpError::Forwarded { .. }), "{error:?}");
     assert!(!thief.taken().contains("private"), "{}", thief.taken());
     // A tunnel that is explicitly allowed is treated like other plain text.
-    assert_eq!(ask(&thief.endpoint, Plaintext::Everywhere, "private").await.unwrap(), StatusCode::OK);
+    assert_eq!(request(&thief.endpoint, Plaintext::Everywhere, "private").await.unwrap(), StatusCode::OK);
     assert!(thief.taken().contains("private") && !thief.taken().contains(&*cluster_secret().to_text()));
 }
 

@@ -48,7 +48,7 @@ proptest! {
     fn join_line_reads_back(bytes: [u8; 32], pin: Option<[u8; 32]>, port in 1_u16.., host in "[a-z0-9.-]{1,30}") {
         let line = JoinLine {
             endpoint: Endpoint { host, port, pin: pin.map(Pin) },
-            token: Token::of(&Secret::from_bytes(bytes), "admin@0").unwrap(),
+            token: Token::derive(&Secret::from_bytes(bytes), "admin@0").unwrap(),
             plaintext: Plaintext::OnLoopback,
         };
         prop_assert_eq!(&line.to_text().parse::<JoinLine>().unwrap(), &line);
@@ -76,8 +76,11 @@ fn secret_shows_in_no_debug_or_error_text() {
     let text = secret.to_text();
     let bytes = format!("{:?}", secret.as_bytes());
     let endpoint: Endpoint = "master:7000".parse().unwrap();
-    let line =
-        JoinLine { endpoint, token: Token::of(&secret, "view@0").unwrap(), plaintext: Plaintext::OnLoopback };
+    let line = JoinLine {
+        endpoint,
+        token: Token::derive(&secret, "view@0").unwrap(),
+        plaintext: Plaintext::OnLoopback,
+    };
     let misread = format!("{}x", *line.to_text()).parse::<JoinLine>().unwrap_err();
     let too_long = format!("{}xx", *text).parse::<Secret>().unwrap_err();
     for shown in [
@@ -133,7 +136,7 @@ fn endpoint_refuses_everything_else() {
 fn join_line_refuses_what_is_not_one() {
     let good = JoinLine {
         endpoint: Endpoint { host: "m".into(), port: 1, pin: Some(Pin([3; 32])) },
-        token: Token::of(&cluster_secret(), "work-a@1").unwrap(),
+        token: Token::derive(&cluster_secret(), "work-a@1").unwrap(),
         plaintext: Plaintext::OnLoopback,
     };
     let good = good.to_text();

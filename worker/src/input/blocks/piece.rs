@@ -99,7 +99,7 @@ impl PieceBlocks {
 
     /// Finds the next block, without header and byte order mark; `None` after the last record of the piece.
     pub(super) fn find(&mut self) -> Result<Option<FoundRange>, InputError> {
-        self.begin()?;
+        self.move_to_first()?;
         while let Some(mut found) = self.find_records()? {
             self.at = found.offset + found.length as u64;
             if self.header {
@@ -114,7 +114,7 @@ impl PieceBlocks {
     }
 
     /// Moves to the first record, once.
-    fn begin(&mut self) -> Result<(), InputError> {
+    fn move_to_first(&mut self) -> Result<(), InputError> {
         if self.seek {
             self.seek = false;
             self.seek_line()?;

@@ -116,7 +116,7 @@ pub struct InFileSegment {
 
 impl InFileSegment {
     /// Returns the segment of this partition; `None` if it has no pairs.
-    pub(crate) fn of(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
+    pub(crate) fn from_output(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
         let part = output.parts.binary_search_by_key(&partition, |part| part.header.id.partition).ok()?;
         Some(Self { output: output.clone(), part })
     }

@@ -42,7 +42,7 @@ pub(crate) struct Receiving {
 
 impl Receiving {
     /// Adds the next bytes of the order.
-    pub fn take(&mut self, mut bytes: &[u8]) {
+    pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.begun && self.part.is_empty() {
                 bytes = self.take_whole_entries(bytes);

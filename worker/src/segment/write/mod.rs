@@ -133,7 +133,7 @@ impl SegmentsWriter {
         }
         match &self.open {
             Some(open) if open.header.id.partition == partition => Ok(()),
-            _ => self.begin(partition),
+            _ => self.start_partition(partition),
         }
     }
 
@@ -154,7 +154,7 @@ impl SegmentsWriter {
     }
 
     #[cold]
-    fn begin(&mut self, partition: u32) -> Result<(), WriteError> {
+    fn start_partition(&mut self, partition: u32) -> Result<(), WriteError> {
         self.end()?;
         assert!(self.index.may_begin(partition), "partition {partition} comes after a later one");
         let header = self.setting.header(partition);

@@ -142,7 +142,7 @@ impl Fetcher {
         let mut receiving = ReceivedOrder::receive(pairs);
         reader
             .read(length, |bytes| {
-                receiving.take(bytes);
+                receiving.push(bytes);
                 Ok(())
             })
             .await?;

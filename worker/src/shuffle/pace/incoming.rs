@@ -143,7 +143,7 @@ fn handle(lanes: &mut PacedLanes, passes: &mut BTreeMap<u64, oneshot::Sender<()>
         PaceRequest::Order(order) => lanes.order(&order),
         PaceRequest::Open(job) => lanes.open(job),
         PaceRequest::Ask { job, request, bytes, pass } => {
-            lanes.ask(job, request, bytes);
+            lanes.request(job, request, bytes);
             passes.insert(request, pass);
         }
         PaceRequest::Close { job, request } => {

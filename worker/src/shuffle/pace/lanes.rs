@@ -50,7 +50,7 @@ impl PacedLanes {
     }
 
     /// Asks for this many bytes for a request of this job. Requests are served in the order of their numbers.
-    pub fn ask(&mut self, job: JobId, request: u64, bytes: u64) {
+    pub fn request(&mut self, job: JobId, request: u64, bytes: u64) {
         self.asking.entry(job).or_default().insert(request, bytes);
     }
 

@@ -27,7 +27,7 @@ fn run(lanes: &mut PacedLanes, from: Time, milliseconds: u64, chunk: u64) -> BTr
         let now = from + Span::milliseconds(tick);
         while let Some((job, request)) = lanes.grant(now) {
             *had.entry(job.0).or_default() += chunk;
-            lanes.ask(job, request, chunk);
+            lanes.request(job, request, chunk);
         }
     }
     had
@@ -37,7 +37,7 @@ fn run(lanes: &mut PacedLanes, from: Time, milliseconds: u64, chunk: u64) -> BTr
 fn asking(lanes: &mut PacedLanes, jobs: &[u32], chunk: u64) {
     for &job in jobs {
         lanes.open(JobId(job));
-        lanes.ask(JobId(job), u64::from(job), chunk);
+        lanes.request(JobId(job), u64::from(job), chunk);
     }
 }
 
@@ -115,7 +115,7 @@ fn paced_bytes_go_to_the_oldest_request_of_a_job() {
     let mut lanes = PacedLanes::new(rate(10_000_000), Time::ZERO);
     for request in [7, 3, 5] {
         lanes.open(JobId(1));
-        lanes.ask(JobId(1), request, 1000);
+        lanes.request(JobId(1), request, 1000);
     }
     let served: Vec<u64> =
         std::iter::from_fn(|| lanes.grant(Time::ZERO)).map(|(_, request)| request).collect();

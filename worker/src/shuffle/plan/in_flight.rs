@@ -28,7 +28,7 @@ pub(super) struct InFlight {
 pub(super) struct RequestsInFlight(Vec<(WorkerId, JobId, Tier)>);
 
 impl RequestsInFlight {
-    pub(super) fn of(in_flight: &BTreeMap<u64, InFlight>, lanes: &Lanes) -> Self {
+    pub(super) fn count(in_flight: &BTreeMap<u64, InFlight>, lanes: &Lanes) -> Self {
         let urgent = |flight: &InFlight| (flight.from, flight.job, lanes.tier(flight.job));
         Self(in_flight.values().map(urgent).collect())
     }

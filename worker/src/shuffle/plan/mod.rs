@@ -233,7 +233,7 @@ impl FetchPlan {
     /// Returns the next request to send now, if the limits allow one.
     pub fn next(&mut self, now: Time) -> Option<Fetch> {
         self.end_pauses(now);
-        let in_flight_now = RequestsInFlight::of(&self.in_flight, &self.lanes);
+        let in_flight_now = RequestsInFlight::count(&self.in_flight, &self.lanes);
         let before = in_flight_now.before(self.limits.requests_max)?;
         let (jobs, limits, turn) = (&self.jobs, &self.limits, self.turn);
         let source = |job: JobId, tier: Tier, most: Option<u32>| {

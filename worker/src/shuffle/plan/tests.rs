@@ -516,7 +516,7 @@ impl Watched {
         self.plan.ended(fetch.id);
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply(&mut self, step: &Step) {
         match *step {
             Step::Order { ref grants, only } => {
                 let grants: Vec<_> = grants.iter().map(|&(job, number)| (job, share(number))).collect();
@@ -560,10 +560,10 @@ proptest! {
         let order = LaneOrder::default();
         let mut watched = Watched { plan, limits, now, order, flying: Vec::new(), owed: BTreeSet::new() };
         for step in &steps {
-            watched.take(step);
+            watched.apply(step);
         }
         // From here on everything arrives, and every job is served.
-        watched.take(&Step::Order { grants: Vec::new(), only: false });
+        watched.apply(&Step::Order { grants: Vec::new(), only: false });
         while !watched.owed.is_empty() || !watched.flying.is_empty() {
             while watched.send() {}
             if watched.flying.is_empty() {

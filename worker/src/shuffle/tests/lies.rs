@@ -56,7 +56,7 @@ fn asked(stream: &mut TcpStream) -> String {
 }
 
 /// Returns the head of a response without an end, with a valid head of the shuffle.
-fn answer(head: &FetchHead) -> Vec<u8> {
+fn response_head(head: &FetchHead) -> Vec<u8> {
     let mut encoded = Vec::new();
     codec::encode(head, &mut encoded);
     answer_with(&encoded)
@@ -127,13 +127,13 @@ fn is_refused(outcome: &FetchOutcome) -> bool {
 
 #[tokio::test]
 async fn order_of_a_file_that_nobody_asked_for_fails_its_request_and_nothing_else() {
-    let stamp = FileStamp::of(&std::fs::metadata("/proc/self/exe").unwrap());
+    let stamp = FileStamp::from_metadata(&std::fs::metadata("/proc/self/exe").unwrap());
     let mut place = Vec::new();
     codec::encode(&(FilePath::from("/proc/self/exe"), FilePath::from("exe"), stamp), &mut place);
     let place: FilePlace = codec::decode(&place, 1 << 10).unwrap();
     let output = OutputHead { lengths: vec![100], in_file: Some((place, 0)) };
     let lie = FetchHead { outputs: vec![Some(output); 2], damaged: Vec::new() };
-    let liar = liar(move |stream| stream.write_all(&[&answer(&lie)[..], &[0; 200]].concat()));
+    let liar = liar(move |stream| stream.write_all(&[&response_head(&lie)[..], &[0; 200]].concat()));
     let mut home = Home::new(2, &liar);
     let outcomes = home.fetch().await;
     assert_eq!(maps_of(&outcomes), [attempt(1, 0), attempt(1, 1)]);
@@ -144,7 +144,7 @@ async fn order_of_a_file_that_nobody_asked_for_fails_its_request_and_nothing_els
 async fn answer_without_an_end_is_read_no_further_than_its_segments() {
     let head = FetchHead { outputs: vec![Some(output(vec![0]))], damaged: Vec::new() };
     let liar = liar(move |stream| {
-        stream.write_all(&answer(&head))?;
+        stream.write_all(&response_head(&head))?;
         loop {
             stream.write_all(&[7; 4 << 10])?;
         }
@@ -183,7 +183,7 @@ fn head_may_take_the_memory_of_a_right_one_and_no_more() {
 async fn segment_that_comes_a_byte_at_a_time_is_given_up() {
     let head = FetchHead { outputs: vec![Some(output(vec![1 << 20]))], damaged: Vec::new() };
     let liar = liar(move |stream| {
-        stream.write_all(&answer(&head))?;
+        stream.write_all(&response_head(&head))?;
         loop {
             stream.write_all(&[7])?;
             std::thread::sleep(Duration::from_millis(5));

@@ -77,7 +77,7 @@ impl<V: Value> Aggregate<V> {
             if let Some(state) = groups.border_before_all(|| self.combining.bytes())? {
                 return Ok(Some(state));
             }
-            let value = V::own(V::decode(pair.value())?);
+            let value = V::from_view(V::decode(pair.value())?);
             if self.combining.push(pair.key(), pair.key_loaded(), value)
                 && self.combining.settle()? == TableRoom::Full
             {
@@ -171,7 +171,7 @@ fn reduce_runs<R: Reducer>(
     combiner: &mut dyn CombineRun<R::Value>,
     groups: &mut KeyGroups<R>,
 ) -> Result<Stopped, TaskFailure> {
-    let own = |bytes: &[u8]| R::Value::decode(bytes).map(R::Value::own);
+    let own = |bytes: &[u8]| R::Value::decode(bytes).map(R::Value::from_view);
     groups.progress.holds(buffer_bytes(&runs));
     let mut tree = LoserTree::open(runs)?;
     let mut more = tree.advance()?;

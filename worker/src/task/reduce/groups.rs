@@ -37,7 +37,7 @@ fn total_of<V: Value>(source: &ValueSource<'_, V>) -> Result<Option<Vec<u8>>, Ta
 }
 
 impl<R: Reducer> KeyGroups<R> {
-    pub(super) fn begin(
+    pub(super) fn start(
         &mut self,
         context: &TaskContext,
         resume: Option<&HandOver>,

@@ -45,7 +45,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let progress = context.progress.clone();
     let mut groups = KeyGroups { reducer, output, meter, progress, counters, count: 0, last: None };
     groups.progress.keeps_in(context.budget);
-    groups.begin(&TaskContext::of(&context, &groups.counters), resume)?;
+    groups.start(&TaskContext::from_attempt(&context, &groups.counters), resume)?;
     let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&context, false) };
     let partition = context.attempt.task.index;
     let stopped = match &plan.combine {

@@ -360,7 +360,7 @@ fn file_split(dir: &tempfile::TempDir, text: &str) -> Split {
     let path = dir.path().join("input.txt");
     std::fs::write(&path, text).unwrap();
     let name = FilePath::from(path.as_path());
-    let stamp = FileStamp::of(&std::fs::metadata(&path).unwrap());
+    let stamp = FileStamp::from_metadata(&std::fs::metadata(&path).unwrap());
     let piece = Piece {
         path: name.clone(),
         name,

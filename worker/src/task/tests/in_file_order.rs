@@ -153,7 +153,7 @@ fn received(
     let (place, start) = segment.place();
     let file = crate::input::open_mapped(place).unwrap().unwrap();
     let mut receiving = ReceivedOrder::receive(ReceivedOrder::pairs(bytes.len() as u64).unwrap());
-    bytes.chunks(pieces).for_each(|piece| receiving.take(piece));
+    bytes.chunks(pieces).for_each(|piece| receiving.push(piece));
     InFileSegment::received(receiving.finish(), id, file, start, Budget::new(1).try_reserve(0).unwrap())
 }
 

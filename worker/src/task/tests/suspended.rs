@@ -213,7 +213,7 @@ fn run_in_steps(
         let bench = Bench::new(Means { budget_bytes: 1 << 30, ..means }, 3);
         let (words, events) = channel();
         let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
-        progress.begin(0);
+        progress.start(0);
         script.play(&progress, seed, calls_max);
         let part = Memory::default();
         let mut output = Output::new("part", Box::new(part.clone()));
@@ -359,7 +359,7 @@ fn a_reduce_whose_reducer_cannot_be_saved_stays_and_says_so() {
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
     let (words, events) = channel();
     let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
-    progress.begin(0);
+    progress.start(0);
     assert!(progress.suspend());
     let bench = Bench { progress: progress.clone(), ..bench };
     std::thread::scope(|scope| {
@@ -385,7 +385,7 @@ fn a_suspended_reduce_that_is_cancelled_ends_without_a_slot() {
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
     let (words, events) = channel();
     let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
-    progress.begin(0);
+    progress.start(0);
     progress.suspend();
     let bench = Bench { progress: progress.clone(), ..bench };
     std::thread::scope(|scope| {
@@ -408,7 +408,7 @@ fn a_reduce_with_a_table_for_which_there_is_no_room_keeps_its_slot() {
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
     let (words, events) = channel();
     let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
-    progress.begin(0);
+    progress.start(0);
     progress.suspend();
     let bench = Bench { progress: progress.clone(), ..bench };
     let all = bench.budget.try_reserve((1 << 20) - bench.budget.used_bytes()).unwrap();
@@ -452,7 +452,7 @@ fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted_and_can
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
     let (words, events) = channel();
     let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words)))));
-    progress.begin(0);
+    progress.start(0);
     let bench = Bench { progress: progress.clone(), ..bench };
     std::thread::scope(|scope| {
         let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
@@ -476,7 +476,7 @@ fn a_paced_wait_ends_as_soon_as_the_attempt_is_cancelled_or_asked_to_stop() {
     // At this speed a millisecond of work costs a quarter of an hour.
     let start = |parking: Option<Box<dyn Parking>>| {
         let progress = Arc::new(Progress::new(1e-6, parking));
-        progress.begin(0);
+        progress.start(0);
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(6) {
             std::hint::spin_loop();
@@ -501,7 +501,7 @@ fn a_paced_wait_ends_as_soon_as_the_attempt_is_cancelled_or_asked_to_stop() {
 #[test]
 fn a_slot_of_half_the_speed_takes_twice_as_long_and_says_how_much_it_waited() {
     let progress = Progress::new(0.5, None);
-    progress.begin(0);
+    progress.start(0);
     let begun = Instant::now();
     let mut worked = Duration::ZERO;
     while worked < Duration::from_millis(40) {
@@ -533,7 +533,7 @@ fn suspending_and_going_on_take_this_long() {
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
     let (words, events) = channel();
     let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
-    progress.begin(0);
+    progress.start(0);
     let bench = Bench { progress: progress.clone(), ..bench };
     let mut rounds = Vec::new();
     std::thread::scope(|scope| {

@@ -32,7 +32,7 @@ impl Door {
         let (seen, ended) = (state.clone(), stop.clone());
         let thread = std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
-                look(own, supervisor, &seen);
+                watch_worker(own, supervisor, &seen);
                 std::thread::sleep(LOOK_PAUSE);
             }
         });
@@ -69,7 +69,7 @@ impl Drop for Door {
 }
 
 /// Starts a link in front of the worker process if it is a new one that listens.
-fn look(own: Ipv4Addr, supervisor: u32, state: &Mutex<Doorway>) {
+fn watch_worker(own: Ipv4Addr, supervisor: u32, state: &Mutex<Doorway>) {
     // The supervisor itself if a script has executed it, else its child.
     let Some(child) = process::children(supervisor).last().copied() else { return };
     let known = |state: &Doorway| state.current.as_ref().is_some_and(|(pid, _)| *pid == child);

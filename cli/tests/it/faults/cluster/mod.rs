@@ -51,7 +51,7 @@ pub struct Fleet {
 
 impl Fleet {
     /// A plain master and these workers.
-    pub fn of(workers: Vec<WorkerSpec>) -> Self {
+    pub fn new(workers: Vec<WorkerSpec>) -> Self {
         Self { workers, ..Self::default() }
     }
 }
@@ -79,7 +79,7 @@ impl<'a> Cluster<'a> {
         let join = await_join_line(&master);
         let mut cluster = Self {
             sandbox,
-            standing: Standing::of(sandbox, master, Vec::new(), join),
+            standing: Standing::new(sandbox, master, Vec::new(), join),
             fleet,
             successor: RefCell::default(),
             to_master: Vec::new(),
@@ -240,7 +240,7 @@ impl<'a> Cluster<'a> {
     /// Ends the cluster as a user would. Returns a description of each process that did not end in order.
     pub fn end(self) -> Vec<String> {
         let mut wrong = Vec::new();
-        self.standing.ask("POST", "shutdown", "");
+        self.standing.request("POST", "shutdown", "");
         let code = self.standing.master.finish().status.code();
         if code != Some(0) {
             wrong.push(format!("the master ended with {code:?}"));

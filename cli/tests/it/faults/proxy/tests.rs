@@ -35,7 +35,7 @@ fn connect(link: &Link) -> Plain {
 }
 
 /// Sends bytes, ends its own direction, and reads to the end.
-fn ask(link: &Link, bytes: &[u8]) -> io::Result<Vec<u8>> {
+fn exchange(link: &Link, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(link);
     stream.write_all(bytes)?;
     // A connection that was reset meanwhile is no longer connected; reading reports the cause.
@@ -52,7 +52,7 @@ fn ask(link: &Link, bytes: &[u8]) -> io::Result<Vec<u8>> {
 fn link_without_rules_changes_nothing_and_counts_what_passes() {
     let link = echo();
     let bytes: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
-    assert_eq!(ask(&link, &bytes).unwrap(), bytes);
+    assert_eq!(exchange(&link, &bytes).unwrap(), bytes);
     assert_eq!((link.passed(Way::ToServer), link.passed(Way::ToClient)), (200_000, 200_000));
     assert_eq!((link.struck(), link.treated()), (0, 0));
 }
@@ -83,7 +83,7 @@ fn delayed_and_throttled_bytes_take_their_time() {
         let link = echo();
         link.set([Rule::one_way(treatment, Way::ToServer)]);
         let start = Instant::now();
-        assert_eq!(ask(&link, b"four").unwrap(), b"four");
+        assert_eq!(exchange(&link, b"four").unwrap(), b"four");
         assert!(QUIET <= start.elapsed(), "{treatment:?}: {:?}", start.elapsed());
         assert!(0 < link.treated());
     }
@@ -113,23 +113,24 @@ fn refused_connections_are_reset_old_and_new() {
     old.write_all(b"x").unwrap();
     old.read_exact(&mut [0]).unwrap();
     link.set([Rule::all(Treatment::Refuse)]);
-    let kinds = [old.read(&mut [0]).unwrap_err(), ask(&link, b"new").unwrap_err()].map(|error| error.kind());
+    let kinds =
+        [old.read(&mut [0]).unwrap_err(), exchange(&link, b"new").unwrap_err()].map(|error| error.kind());
     for kind in kinds {
         assert!(matches!(kind, io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe), "{kind}");
     }
     assert!(2 <= link.treated());
     link.heal();
-    assert_eq!(ask(&link, b"again").unwrap(), b"again");
+    assert_eq!(exchange(&link, b"again").unwrap(), b"again");
 }
 
 #[test]
 fn rule_for_a_process_leaves_others_alone() {
     let link = echo();
     link.set([Rule::from_process(Treatment::Refuse, 1)]);
-    assert_eq!(ask(&link, b"mine").unwrap(), b"mine");
+    assert_eq!(exchange(&link, b"mine").unwrap(), b"mine");
     assert_eq!(link.treated(), 0);
     link.set([Rule::from_process(Treatment::Refuse, std::process::id())]);
-    ask(&link, b"mine").unwrap_err();
+    exchange(&link, b"mine").unwrap_err();
 }
 
 #[test]
@@ -138,14 +139,14 @@ fn strikes_damage_the_byte_that_they_name_as_often_as_they_say() {
     let strike = |damage| Strike { damage, way: Way::ToClient, at, times: 1 };
     let link = echo();
     link.strike(strike(Damage::Truncate));
-    assert_eq!(ask(&link, &bytes).unwrap(), bytes[..30_000]);
-    assert_eq!(ask(&link, &bytes).unwrap(), bytes, "one strike, one connection");
+    assert_eq!(exchange(&link, &bytes).unwrap(), bytes[..30_000]);
+    assert_eq!(exchange(&link, &bytes).unwrap(), bytes, "one strike, one connection");
     link.strike(strike(Damage::Flip));
-    let flipped = ask(&link, &bytes).unwrap();
+    let flipped = exchange(&link, &bytes).unwrap();
     let changed: Vec<usize> = (0..bytes.len()).filter(|byte| flipped[*byte] != bytes[*byte]).collect();
     assert_eq!(changed, [30_000]);
     link.strike(strike(Damage::Reset));
-    assert_eq!(ask(&link, &bytes).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(exchange(&link, &bytes).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     assert_eq!(link.struck(), 3);
 }
 

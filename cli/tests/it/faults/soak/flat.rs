@@ -23,7 +23,7 @@ pub struct Sample {
 
 impl Sample {
     /// Returns a sample of a live process.
-    pub fn of(pid: u32, at: Duration) -> Option<Self> {
+    pub fn read(pid: u32, at: Duration) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
         let kib = line.split_whitespace().next()?.parse().ok()?;

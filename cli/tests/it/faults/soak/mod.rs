@@ -81,7 +81,7 @@ fn fleet(sandbox: &Sandbox) -> (Fleet, Nemesis) {
         worker.flags.extend(["--memory", "16MiB"].map(str::to_owned));
         worker.environment.extend(shim.clone());
     }
-    (Fleet::of(workers), nemesis)
+    (Fleet::new(workers), nemesis)
 }
 
 impl<'a> Soak<'a> {
@@ -134,8 +134,8 @@ impl<'a> Soak<'a> {
         if has_master && SAMPLE_PAUSE < self.sampled.elapsed() {
             self.sampled = Instant::now();
             let at = self.start.elapsed();
-            self.master.add(Sample::of(self.cluster.standing.master.pid(), at));
-            self.worker.add(self.cluster.pid_now(SPARED).and_then(|pid| Sample::of(pid, at)));
+            self.master.add(Sample::read(self.cluster.standing.master.pid(), at));
+            self.worker.add(self.cluster.pid_now(SPARED).and_then(|pid| Sample::read(pid, at)));
         }
         if REPORT_PAUSE < self.reported.elapsed() {
             self.reported = Instant::now();
@@ -210,7 +210,7 @@ fn soak_of_random_faults_changes_no_output_and_leaves_nothing() {
         assert_eq!(soak.worker.judge(0), Ok(()), "a worker");
     }
     assert_eq!(soak.cluster.end(), Vec::<String>::new());
-    assert_eq!(facts::left(&sandbox), Vec::<String>::new());
+    assert_eq!(facts::leftovers(&sandbox), Vec::<String>::new());
     // Neither the port nor the lock of the state directory is held.
     let alone = Fleet::default();
     assert_eq!(Cluster::start(&sandbox, &alone).end(), Vec::<String>::new());

@@ -26,7 +26,7 @@ fn idle_at_first(run: &RunRecord) -> f64 {
 
 /// Returns the claims about a contender, from its runs. `plain` holds those of all schedulers on the jobs
 /// without weights.
-pub(crate) fn of(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
+pub(crate) fn goal_claims(name: &str, runs: &[RunRecord], plain: &[RunRecord]) -> Vec<Claim> {
     match name {
         "min" => {
             vec![leaves_slots_free(runs), joins_get_most("min-joins", runs), meets("min-j1", runs, 0, false)]

@@ -52,7 +52,7 @@ impl TwinComparison {
         let holes = holes![figure, title, second, third, fourth, seed, repetitions];
         let mut shown = vec![who_meets(figure, &only, second_seconds)];
         shown.extend(blocks(figure, &only, &["slots-per-job"]));
-        let claims = goals::of(name, &only.runs, &self.plain.runs);
+        let claims = goals::goal_claims(name, &only.runs, &self.plain.runs);
         section((&WORDS, "{figure}", holes), &only, shown, claims)
     }
 }

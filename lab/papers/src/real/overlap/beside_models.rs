@@ -93,7 +93,7 @@ impl<'a> ModelledRun<'a> {
     }
 
     /// Compares the run with both models.
-    pub(super) fn beside(&self) -> ModelDistances {
+    pub(super) fn compare_models(&self) -> ModelDistances {
         ModelDistances {
             distances: [&self.overlapping, &self.traditional].map(|model| self.distance(model)),
             end: self.run.jobs.iter().map(|job| job.shuffle_done).fold(0.0, f64::max),

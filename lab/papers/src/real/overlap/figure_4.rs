@@ -100,8 +100,10 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let comparison = context.compare("overlap-figure-4", &three, &config, sharing(), repetitions)?;
     let run = comparison.runs.first().ok_or_else(|| anyhow::anyhow!("the three jobs left no run"))?;
     let measured = ModelledRun::new(run, rate * f64::from(WORKERS))?;
-    let all =
-        comparison.runs.iter().map(|run| Ok(ModelledRun::new(run, rate * f64::from(WORKERS))?.beside()));
+    let all = comparison
+        .runs
+        .iter()
+        .map(|run| Ok(ModelledRun::new(run, rate * f64::from(WORKERS))?.compare_models()));
     let all = all.collect::<anyhow::Result<Vec<ModelDistances>>>()?;
     let words = measured.sizes.iter().map(|[map, shuffle]| format!("({map:.2}, {shuffle:.2})"));
     let holes = holes![

@@ -76,7 +76,7 @@ fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
 
 pub(super) fn table(application: &Application, comparison: &Comparison) -> Block {
     let rows = comparison.summaries().into_iter().map(|summary| {
-        let whole = Interval::of(&sojourns(comparison, &summary.contender.name));
+        let whole = Interval::from_samples(&sojourns(comparison, &summary.contender.name));
         let sojourns = map_sojourn(&comparison.runs_of(&summary.contender));
         let [fast, slow] = [false, true].map(|slow| by_speed(comparison, &sojourns, slow));
         vec![

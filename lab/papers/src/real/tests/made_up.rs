@@ -211,20 +211,22 @@ fn of_goals() -> Rules {
         ("fair", four("fair", met, most, 4.0), four("fair", missed, most, 4.0)),
         ("fair weighted", four("fair weighted", met, most, 4.0), four("fair weighted", met, most, 4.0)),
     ] {
-        rules.refuted.extend(deadlines::of(name, &twice(refuting), &contrary));
-        rules.borne_out.extend(deadlines::of(name, &twice(bearing_out), &as_claimed));
+        rules.refuted.extend(deadlines::goal_claims(name, &twice(refuting), &contrary));
+        rules.borne_out.extend(deadlines::goal_claims(name, &twice(bearing_out), &as_claimed));
     }
     // Only one of the two Joins is given most. Each job alone takes a third longer or shorter than under
     // the max-scheduler.
     for joins in [[3.0, 1.0], [1.0, 3.0]] {
         let runs = twice(four("min", missed, joins, 1.0));
-        rules.refuted.extend(only(deadlines::of("min", &runs, &as_claimed), "The Joins are given most"));
+        rules
+            .refuted
+            .extend(only(deadlines::goal_claims("min", &runs, &as_claimed), "The Joins are given most"));
     }
     for (job, flow) in (0..4).flat_map(|job| [6.0, 12.0].map(|flow| (job, flow))) {
         let mut flows = met;
         flows[job] = flow;
         let runs = twice(four("fair weighted", flows, most, 4.0));
-        rules.refuted.extend(deadlines::of("fair weighted", &runs, &as_claimed));
+        rules.refuted.extend(deadlines::goal_claims("fair weighted", &runs, &as_claimed));
     }
     rules
 }

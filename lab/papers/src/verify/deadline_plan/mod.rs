@@ -122,7 +122,7 @@ impl Floor for CountedSlots<'_> {
         false
     }
 
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         if station == Station::Map { f64::from(self.free) } else { 0.0 }
     }
 

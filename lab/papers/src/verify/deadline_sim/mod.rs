@@ -85,7 +85,7 @@ impl SimCase {
         let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| {
             finish[order[record.seq as usize]] = record.completion;
         };
-        cluster::run(&config, cluster::Deciders::of(policy), jobs, &mut (), &mut sink)?;
+        cluster::run(&config, cluster::Deciders::with_policy(policy), jobs, &mut (), &mut sink)?;
         Ok(finish)
     }
 }

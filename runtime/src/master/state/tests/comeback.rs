@@ -33,7 +33,7 @@ impl Standing {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
-        let journal = RecoveryJournal::begin(directory.path().join("recovery"), &header()).unwrap();
+        let journal = RecoveryJournal::create(directory.path().join("recovery"), &header()).unwrap();
         scene.state.journal.come_back_from(journal);
         scene.state.start_generation(Time(1), 1);
         let claim =
@@ -92,10 +92,10 @@ fn come_back(scene: &mut Scene, worker: WorkerId, holding: Holding) -> Vec<Maste
     let (frames, inbox) = unbounded_channel();
     assert_eq!(scene.state.join(scene.now, hello, frames), Ok(worker));
     scene.inboxes.insert(worker, inbox);
-    let greeting = scene.said(worker);
+    let greeting = scene.sent(worker);
     assert!(matches!(greeting[..], [MasterFrame::Welcome { .. }, MasterFrame::Ping { .. }]), "{greeting:?}");
-    scene.tell(worker, WorkerFrame::Holding(holding));
-    scene.said(worker)
+    scene.deliver(worker, WorkerFrame::Holding(holding));
+    scene.sent(worker)
 }
 
 fn nth_map(job: JobId, index: u32) -> AttemptId {
@@ -229,13 +229,13 @@ fn frames_of_a_worker_are_counted_over_masters() {
     let worker = standing.scene.join();
     let job = standing.submit();
     standing.scene.map_done(worker, nth_map(job, 0));
-    standing.scene.tell(worker, WorkerFrame::Heartbeat(Heartbeat::default()));
+    standing.scene.deliver(worker, WorkerFrame::Heartbeat(Heartbeat::default()));
     let (mut scene, _directory) = standing.next();
     let hello = Hello { rejoin: Some(Rejoin { worker, generation: 1 }), ..Scene::hello(1) };
     let (frames, inbox) = unbounded_channel();
     scene.state.join(scene.now, hello, frames).unwrap();
     scene.inboxes.insert(worker, inbox);
-    let said = scene.said(worker);
+    let said = scene.sent(worker);
     let [MasterFrame::Welcome { session, .. }, ..] = &said[..] else { panic!("{said:?}") };
     assert_eq!(*session, Session { generation: 2, returns: true, heard: 1 }, "a sign of life does not count");
 }

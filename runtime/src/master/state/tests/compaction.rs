@@ -19,7 +19,7 @@ fn scene(directory: &tempfile::TempDir) -> (Scene, PathBuf) {
     let mut scene = Scene::new(&[]);
     scene.state.jobs.register = Register::open(&directory.path().join("jobs"), JOBS as usize).unwrap();
     let path = directory.path().join("recovery");
-    let journal = RecoveryJournal::begin(path.clone(), &header()).unwrap();
+    let journal = RecoveryJournal::create(path.clone(), &header()).unwrap();
     scene.state.journal.come_back_from(journal.compact_after(COMPACT_AFTER_BYTES));
     scene.state.start_generation(Time(1), 1);
     (scene, path)
@@ -31,10 +31,10 @@ fn finish(scene: &mut Scene, worker: WorkerId, job: JobId) {
     scene.map_done(worker, map);
     scene.fetched(worker, worker, map);
     let reduce = TaskId::reduce(job, 0).attempt(0);
-    scene.tell(worker, WorkerFrame::CommitRequest { attempt: reduce });
+    scene.deliver(worker, WorkerFrame::CommitRequest { attempt: reduce });
     let part = Part { name: String::new(), bytes: 5, records: 1, crc32c: 7, named: Vec::new() };
     let (stamp, report) = (FileStamp { size: 5, modified_ns: 1, inode: 1 }, AttemptReport::default());
-    scene.tell(worker, WorkerFrame::PartFinished { attempt: reduce, part, stamp, report });
+    scene.deliver(worker, WorkerFrame::PartFinished { attempt: reduce, part, stamp, report });
     scene.state.jobs.client_closed(scene.now, job, None, &mut scene.state.journal);
     scene.settle();
 }

@@ -144,7 +144,7 @@ impl Stage {
         let directory = tempfile::tempdir().unwrap();
         let mut scene = Scene::new(&[]);
         scene.state.jobs.register = Register::open(&directory.path().join("jobs"), 10).unwrap();
-        let journal = RecoveryJournal::begin(directory.path().join("recovery"), &header()).unwrap();
+        let journal = RecoveryJournal::create(directory.path().join("recovery"), &header()).unwrap();
         scene.state.journal.come_back_from(journal.compact_after(u64::MAX));
         scene.state.start_generation(Time(1), 1);
         let hands = (1..=WORKERS).map(|pid| Hand { pid, ..Hand::default() }).collect();
@@ -189,14 +189,14 @@ impl Stage {
         if rejoin.is_none() {
             return self.turn();
         }
-        let greeting = self.scene.said(worker);
+        let greeting = self.scene.sent(worker);
         let Some(MasterFrame::Welcome { session, .. }) = greeting.first() else { panic!("{greeting:?}") };
         let hand = &mut self.hands[index];
         hand.confirmed(session.heard);
         let mut again: Vec<WorkerFrame> = hand.unheard.iter().map(copy).collect();
         again.push(WorkerFrame::Holding(hand.holding()));
         for frame in again {
-            self.scene.tell(worker, frame);
+            self.scene.deliver(worker, frame);
         }
         self.turn();
     }
@@ -208,7 +208,7 @@ impl Stage {
             self.scene.state.closed(self.scene.now, job, None);
             self.scene.settle();
         }
-        self.told = self.told.take().or_else(|| self.tell());
+        self.told = self.told.take().or_else(|| self.ended_status());
         if self.is_killed() {
             return;
         }
@@ -235,7 +235,7 @@ impl Stage {
             let Some(worker) = hand.worker.filter(|worker| self.scene.inboxes.contains_key(worker)) else {
                 continue;
             };
-            let said = self.scene.said(worker);
+            let said = self.scene.sent(worker);
             hand.inbox.extend(said.into_iter().filter(|_| spoken));
         }
     }
@@ -288,7 +288,7 @@ impl Stage {
         for frame in said {
             // A master that came meanwhile has received the unconfirmed frames.
             if let Some(worker) = worker.filter(|_| heard && generation == self.generation) {
-                self.scene.tell(worker, frame);
+                self.scene.deliver(worker, frame);
                 self.turn();
             }
         }
@@ -337,7 +337,7 @@ impl Stage {
     }
 
     /// Status of the job, when it has ended.
-    fn tell(&self) -> Option<String> {
+    fn ended_status(&self) -> Option<String> {
         let job = self.job.filter(|job| self.scene.state.jobs.entries[job].state.ended())?;
         let status = self.scene.state.queries().status(self.scene.now, job)?;
         let parts = &self.scene.state.jobs.entries[&job].output.parts;

@@ -24,12 +24,12 @@ fn master() -> MasterStatus {
     }
 }
 
-fn look(scene: &Scene, cursor: &mut FeedCursor) -> FeedLine {
+fn next_line(scene: &Scene, cursor: &mut FeedCursor) -> FeedLine {
     cursor.advance(scene.now, scene.state.queries(), master())
 }
 
 /// Job, kind, index and end of the attempts of a line.
-fn told(line: &FeedLine) -> Vec<(u32, u8, u32, FeedEnd)> {
+fn ended_attempts(line: &FeedLine) -> Vec<(u32, u8, u32, FeedEnd)> {
     line.attempts.iter().map(|FeedAttempt(job, kind, index, .., end)| (*job, *kind, *index, *end)).collect()
 }
 
@@ -37,18 +37,22 @@ fn told(line: &FeedLine) -> Vec<(u32, u8, u32, FeedEnd)> {
 fn feed_tells_of_each_attempt_and_transfer_when_it_changes_and_not_again() {
     let mut scene = Scene::new(&[]);
     let (worker, mut cursor) = (scene.join(), FeedCursor::default());
-    assert!(look(&scene, &mut cursor).jobs.is_empty());
+    assert!(next_line(&scene, &mut cursor).jobs.is_empty());
     let job = scene.submit(|_| {}).unwrap();
-    let line = look(&scene, &mut cursor);
-    assert_eq!((line.jobs.len(), told(&line)), (1, vec![(job.0, 0, 0, FeedEnd::Running)]));
-    assert_eq!(told(&look(&scene, &mut cursor)), [], "nothing has changed");
+    let line = next_line(&scene, &mut cursor);
+    assert_eq!((line.jobs.len(), ended_attempts(&line)), (1, vec![(job.0, 0, 0, FeedEnd::Running)]));
+    assert_eq!(ended_attempts(&next_line(&scene, &mut cursor)), [], "nothing has changed");
     scene.map_done(worker, map(job));
     scene.fetched(worker, worker, map(job));
-    let line = look(&scene, &mut cursor);
-    assert_eq!(told(&line), [(job.0, 0, 0, FeedEnd::Succeeded), (job.0, 1, 0, FeedEnd::Running)]);
+    let line = next_line(&scene, &mut cursor);
+    assert_eq!(ended_attempts(&line), [(job.0, 0, 0, FeedEnd::Succeeded), (job.0, 1, 0, FeedEnd::Running)]);
     assert_eq!(line.fetches.len(), 1);
-    let line = look(&scene, &mut cursor);
-    assert_eq!((told(&line), line.fetches.len(), line.jobs.len()), (vec![], 0, 0), "nothing has changed");
+    let line = next_line(&scene, &mut cursor);
+    assert_eq!(
+        (ended_attempts(&line), line.fetches.len(), line.jobs.len()),
+        (vec![], 0, 0),
+        "nothing has changed"
+    );
 }
 
 #[test]
@@ -61,10 +65,10 @@ fn first_line_of_the_feed_has_the_jobs_of_earlier_masters() {
     let mut scene = Scene::new(&[]);
     scene.state.jobs.register = Register::open(&path, 10).unwrap();
     let mut cursor = FeedCursor::default();
-    let first = look(&scene, &mut cursor).jobs;
+    let first = next_line(&scene, &mut cursor).jobs;
     assert_eq!(first.iter().map(|status| status.job).collect::<Vec<_>>(), [job]);
     let next = scene.submit(|_| {}).unwrap();
-    let second = look(&scene, &mut cursor).jobs;
+    let second = next_line(&scene, &mut cursor).jobs;
     assert_eq!(second.iter().map(|status| status.job).collect::<Vec<_>>(), [next], "told once");
 }
 
@@ -74,12 +78,12 @@ fn feed_tells_how_a_job_ended_once_and_then_no_more_of_it() {
     scene.join();
     let job = scene.submit(|_| {}).unwrap();
     let mut cursor = FeedCursor::default();
-    look(&scene, &mut cursor);
+    next_line(&scene, &mut cursor);
     scene.state.cancel(job);
     scene.settle();
-    let line = look(&scene, &mut cursor);
+    let line = next_line(&scene, &mut cursor);
     assert_eq!(line.jobs.iter().map(|job| job.state).collect::<Vec<_>>(), [JobState::Cancelled]);
-    assert!(look(&scene, &mut cursor).jobs.is_empty());
+    assert!(next_line(&scene, &mut cursor).jobs.is_empty());
 }
 
 #[test]
@@ -94,10 +98,10 @@ fn first_look_tells_of_jobs_that_ended_just_now_with_their_attempts_and_of_older
     let new = scene.submit(|_| {}).unwrap();
     scene.state.cancel(new);
     scene.settle();
-    let line = look(&scene, &mut FeedCursor::default());
+    let line = next_line(&scene, &mut FeedCursor::default());
     let jobs: BTreeSet<_> = line.jobs.iter().map(|job| job.job).collect();
     assert_eq!(jobs, BTreeSet::from([old, new]));
-    let of_jobs: BTreeSet<u32> = told(&line).iter().map(|(job, ..)| *job).collect();
+    let of_jobs: BTreeSet<u32> = ended_attempts(&line).iter().map(|(job, ..)| *job).collect();
     assert_eq!(of_jobs, BTreeSet::from([new.0]));
 }
 
@@ -111,10 +115,10 @@ fn line_that_has_no_room_for_all_says_so_and_the_next_ones_bring_the_rest() {
     scene.submit(|submission| submission.splits = vec![submission.splits[0].clone(); MAPS]).unwrap();
     let (mut cursor, mut seen, mut lines) = (FeedCursor::default(), BTreeSet::new(), 0);
     loop {
-        let line = look(&scene, &mut cursor);
+        let line = next_line(&scene, &mut cursor);
         lines += 1;
         assert!(line.attempts.len() <= 4_000);
-        for attempt in told(&line) {
+        for attempt in ended_attempts(&line) {
             assert!(seen.insert(attempt.2), "map-{} twice", attempt.2);
         }
         if !line.more {

@@ -29,7 +29,7 @@ fn further_lines_of_a_worker_are_indented_in_an_explanation() {
     let worker = scene.join();
     let job = scene.submit(|submission| submission.attempts_max = 1).unwrap();
     let (attempt, class, message) = (map(job), FailureClass::User, "first\nsecond".to_owned());
-    scene.tell(
+    scene.deliver(
         worker,
         WorkerFrame::AttemptFailed { attempt, class, message, report: AttemptReport::default() },
     );

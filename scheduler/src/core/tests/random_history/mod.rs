@@ -146,7 +146,7 @@ impl RandomHistory {
     }
 
     /// Sends events to the core, and puts its commands into the inboxes.
-    fn tell(&mut self, mut events: Vec<Event>) {
+    fn handle(&mut self, mut events: Vec<Event>) {
         let jump = if self.chance(5) { 20_000 } else { 300 };
         self.now = self.now + Span::milliseconds(self.rng.random_range(0..jump));
         if self.wake.is_some_and(|wake| wake <= self.now) {
@@ -242,7 +242,7 @@ impl RandomHistory {
         };
         self.sim_workers.insert(worker, SimWorker { slots: Some(slots), ..SimWorker::default() });
         let host = HostId(self.rng.random_range(0..3));
-        self.tell(vec![Event::WorkerJoined { worker, host, slots }]);
+        self.handle(vec![Event::WorkerJoined { worker, host, slots }]);
     }
 
     fn lose(&mut self, worker: WorkerId) {
@@ -250,7 +250,7 @@ impl RandomHistory {
         self.stale.extend(sim_worker.outbox);
         let running: Vec<AttemptId> = sim_worker.running.keys().copied().collect();
         let culprit = if self.chance(300) { self.pick(&running).into_iter().collect() } else { Vec::new() };
-        self.tell(vec![Event::WorkerLost { worker, culprit }]);
+        self.handle(vec![Event::WorkerLost { worker, culprit }]);
     }
 
     fn submit(&mut self) {
@@ -262,7 +262,7 @@ impl RandomHistory {
         spec.pool = self.chance(400).then_some(self.rng.random_range(0..2));
         spec.attempts_max = self.rng.random_range(1..5);
         self.specs.insert(job, spec.clone());
-        self.tell(vec![Event::JobArrived { job, spec: spec.into() }]);
+        self.handle(vec![Event::JobArrived { job, spec: spec.into() }]);
     }
 
     fn map_spec(&mut self) -> MapSpec {
@@ -303,7 +303,7 @@ impl RandomHistory {
         if let Some(job) = job.filter(|_| self.chance(self.wild.cancel)) {
             let cause = External::ClientLost;
             let gives_up = self.chance(500);
-            self.tell(vec![if gives_up {
+            self.handle(vec![if gives_up {
                 Event::JobCancelled { job }
             } else {
                 Event::JobFailed { job, cause }
@@ -315,7 +315,7 @@ impl RandomHistory {
         if !self.stale.is_empty() && self.chance(500) {
             let index = self.rng.random_range(0..self.stale.len());
             let event = self.stale.swap_remove(index);
-            self.tell(vec![event]);
+            self.handle(vec![event]);
         }
     }
 
@@ -351,7 +351,7 @@ impl RandomHistory {
                 self.stale.push(event.clone());
             }
         }
-        self.tell(events);
+        self.handle(events);
     }
 
     /// Lets some worker process a command.
@@ -455,7 +455,7 @@ impl RandomHistory {
             Some(Command::HandOver { .. }) => {}
             Some(Command::JobEnded { .. } | Command::WakeAt { .. }) | None => {}
         }
-        sim_worker.begin();
+        sim_worker.start_queued();
         self.one_publishes(granted);
     }
 
@@ -515,7 +515,7 @@ impl RandomHistory {
                 sim_worker.outputs.insert(attempt);
             }
         }
-        sim_worker.begin();
+        sim_worker.start_queued();
     }
 
     /// Makes a suspended attempt fail.
@@ -538,7 +538,7 @@ impl RandomHistory {
         if !there {
             sim_worker.running.remove(&attempt);
             sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Fetch });
-            sim_worker.begin();
+            sim_worker.start_queued();
         }
         !there
     }
@@ -556,7 +556,7 @@ impl RandomHistory {
             sim_worker.parked.insert(attempt);
             sim_worker.outbox.push_back(Event::AttemptSuspended { attempt });
             assert!(sim_worker.parked.len() <= SUSPENDED_MAX, "{worker} keeps too many suspended attempts");
-            sim_worker.begin();
+            sim_worker.start_queued();
         }
         told && border && room
     }

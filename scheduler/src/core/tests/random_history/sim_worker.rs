@@ -40,12 +40,12 @@ pub(super) struct SimWorker {
 
 impl SimWorker {
     /// Starts the oldest queued attempts in free slots.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn start_queued(&mut self) {
         let Some(slots) = self.slots else { return };
         let pool = |attempt: &AttemptId| slots.pool(attempt.task.kind);
         let fits = |sim_worker: &SimWorker, attempt: &AttemptId| {
             let used = sim_worker.running.keys().filter(|other| pool(other) == pool(attempt)).count();
-            used < slots.of(attempt.task.kind) as usize
+            used < slots.count(attempt.task.kind) as usize
         };
         while let Some(place) = self.queue.iter().position(|attempt| fits(self, attempt)) {
             let attempt = self.queue.remove(place).expect("it was found there");

@@ -30,7 +30,7 @@ pub(super) fn audit_workers(ledger: &Ledger, findings: &mut Findings) {
             if 0 < worker.free(kind) {
                 idle[pool].insert((Reverse(worker.free(kind)), *id));
             }
-            counted[pool][0] += worker.slots.of(kind);
+            counted[pool][0] += worker.slots.count(kind);
             counted[pool][1] += worker.free(kind);
             counted[pool][2] += worker.usable(kind);
             counted[pool][3] += worker.awaited[pool];
@@ -59,7 +59,7 @@ fn audit_worker(ledger: &Ledger, worker: &Worker, findings: &mut Findings) {
         used[worker.pool(attempt.task.kind)] += 1;
     }
     findings.rule(used == worker.used, id, "counts what runs in its pools");
-    let within = KINDS.iter().all(|&kind| used[worker.pool(kind)] <= worker.slots.of(kind));
+    let within = KINDS.iter().all(|&kind| used[worker.pool(kind)] <= worker.slots.count(kind));
     findings.rule(within, id, "runs no more than its slots");
     findings.rule(worker.slots.unified() != workers.pooled, id, "has slots like all others");
     let idle_queue = 0 < worker.free(TaskKind::Map) && 0 < worker.queued();

@@ -34,12 +34,12 @@ struct VirtualJob {
 }
 
 impl VirtualJob {
-    fn left(&self) -> [u64; 2] {
+    fn remaining(&self) -> [u64; 2] {
         [self.whole[0].saturating_sub(self.served[0]), self.whole[1].saturating_sub(self.served[1])]
     }
 
     fn total(&self) -> u64 {
-        self.left().iter().sum()
+        self.remaining().iter().sum()
     }
 }
 
@@ -86,7 +86,7 @@ impl VirtualList {
             && let Some((total, seq)) = self.order.pop_first()
         {
             let job = self.jobs.get_mut(&seq).expect("a job in the order has its record");
-            let [maps, reduces] = job.left();
+            let [maps, reduces] = job.remaining();
             let maps = maps.min(free);
             let reduces = reduces.min(free - maps);
             free -= maps + reduces;

@@ -114,7 +114,7 @@ impl Watch {
     }
 
     /// Applies a change at this time in seconds. Returns the service, slot by slot.
-    fn tell(&mut self, seconds: f64, touched: &[u32], change: Change) -> Vec<String> {
+    fn observe(&mut self, seconds: f64, touched: &[u32], change: Change) -> Vec<String> {
         let touched: Vec<Handle> = touched.iter().map(|&job| Handle(job)).collect();
         let now = Time((seconds * 1e9) as u64);
         let cap = [3.0, 1.0, 3.0];
@@ -134,48 +134,48 @@ impl Watch {
 #[test]
 fn the_run_counts_work_in_whole_slots_and_serves_at_the_first_tick_of_each() {
     let mut watch = Watch::new(&[[7.0, 0.5], [2.0, 0.0]]);
-    assert_eq!(watch.tell(1.0, &[0], Change::Arrived(Handle(0))), [""; 0]);
+    assert_eq!(watch.observe(1.0, &[0], Change::Arrived(Handle(0))), [""; 0]);
     assert_eq!(watch.run.wake(Time(1_000_000_000)), Time(2_000_000_000));
     // A job that arrives in the first slot counts from the next one on; a tick before it serves no job.
-    assert_eq!(watch.tell(1.5, &[], Change::Tick), [""; 0]);
-    assert_eq!(watch.tell(2.1, &[1], Change::Arrived(Handle(1))), [""; 0]);
-    assert_eq!(watch.tell(2.1, &[], Change::Tick), ["1:1+0 0:2+0"]);
-    assert_eq!(watch.tell(3.9, &[], Change::Tick), [""; 0]);
-    assert_eq!(watch.tell(4.0, &[], Change::Tick), ["0:2+1"]);
+    assert_eq!(watch.observe(1.5, &[], Change::Tick), [""; 0]);
+    assert_eq!(watch.observe(2.1, &[1], Change::Arrived(Handle(1))), [""; 0]);
+    assert_eq!(watch.observe(2.1, &[], Change::Tick), ["1:1+0 0:2+0"]);
+    assert_eq!(watch.observe(3.9, &[], Change::Tick), [""; 0]);
+    assert_eq!(watch.observe(4.0, &[], Change::Tick), ["0:2+1"]);
     assert!(watch.run.is_empty());
 }
 
 #[test]
 fn the_run_makes_up_for_ticks_that_were_late() {
     let mut watch = Watch::new(&[[20.0, 0.0]]);
-    watch.tell(0.0, &[0], Change::Arrived(Handle(0)));
-    assert_eq!(watch.tell(5.0, &[], Change::Tick), ["0:3+0", "0:3+0", "0:3+0"]);
-    assert_eq!(watch.tell(1e6, &[], Change::Tick), ["0:1+0", ""]);
+    watch.observe(0.0, &[0], Change::Arrived(Handle(0)));
+    assert_eq!(watch.observe(5.0, &[], Change::Tick), ["0:3+0", "0:3+0", "0:3+0"]);
+    assert_eq!(watch.observe(1e6, &[], Change::Tick), ["0:1+0", ""]);
 }
 
 #[test]
 fn a_wish_for_a_slot_that_has_begun_is_for_right_after_now() {
     let mut watch = Watch::new(&[[1.0, 0.0]]);
-    watch.tell(4.0, &[0], Change::Arrived(Handle(0)));
+    watch.observe(4.0, &[0], Change::Arrived(Handle(0)));
     let now = Time(4_000_000_000);
     assert_eq!(watch.run.wake(now), Time(now.0 + 1));
-    assert_eq!(watch.tell(4.0, &[], Change::Tick), ["0:1+0"]);
+    assert_eq!(watch.observe(4.0, &[], Change::Tick), ["0:1+0"]);
 }
 
 #[test]
 fn a_job_that_left_goes_on_virtually_without_a_row() {
     let mut watch = Watch::new(&[[8.0, 0.0]]);
-    watch.tell(0.0, &[0], Change::Arrived(Handle(0)));
+    watch.observe(0.0, &[0], Change::Arrived(Handle(0)));
     assert_eq!(watch.run.handle(0), Some(Handle(0)));
-    watch.tell(0.5, &[], Change::Left(Handle(0)));
+    watch.observe(0.5, &[], Change::Left(Handle(0)));
     assert_eq!(watch.run.handle(0), None);
-    assert_eq!(watch.tell(1.0, &[], Change::Tick), ["0:3+0"]);
+    assert_eq!(watch.observe(1.0, &[], Change::Tick), ["0:3+0"]);
 }
 
 #[test]
 fn without_machines_the_run_stands_still() {
     let mut watch = Watch::new(&[[2.0, 0.0]]);
-    watch.tell(0.0, &[0], Change::Arrived(Handle(0)));
+    watch.observe(0.0, &[0], Change::Arrived(Handle(0)));
     let now = Time(1_000_000_000_000);
     let view =
         View { now, rows: &watch.rows, touched: &[], cap: PerStation::all(0.0), unified: true, runs: &[] };
@@ -186,5 +186,5 @@ fn without_machines_the_run_stands_still() {
         false
     });
     assert_eq!(slots, 1);
-    assert_eq!(watch.tell(1002.0, &[], Change::Tick), ["0:1+0"]);
+    assert_eq!(watch.observe(1002.0, &[], Change::Tick), ["0:1+0"]);
 }

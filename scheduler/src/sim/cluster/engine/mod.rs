@@ -113,7 +113,7 @@ impl<'a> Engine<'a> {
             ticks: Ticks::default(),
             machines: config.workers.iter().map(|worker| SimMachine::new(worker.slots)).collect(),
             network: Network::new(config.network, config.workers.len(), config.request_bytes),
-            processors: Processors::of(config),
+            processors: Processors::from_config(config),
             pieces: RunningAttempts::default(),
             jobs: BTreeMap::new(),
             arrivals: ArrivalCount::default(),
@@ -243,7 +243,7 @@ impl<'a> Engine<'a> {
 
     fn sum_up(mut self) -> ClusterSummary {
         let slots = |kind: TaskKind| {
-            self.config.workers.iter().map(|worker| f64::from(worker.slots.of(kind))).sum::<f64>()
+            self.config.workers.iter().map(|worker| f64::from(worker.slots.count(kind))).sum::<f64>()
         };
         let rate = self.config.network.in_rate.min(self.config.network.out_rate);
         let used = PerStation::new(

@@ -108,7 +108,7 @@ impl Network {
                 && let Some((job, from)) =
                     self.ends[home as usize].choose(order, &self.transfers, self.request_bytes)
             {
-                self.begin(now, processors, job, (from, home));
+                self.start_transfer(now, processors, job, (from, home));
             }
         }
         while let Some(end) = self.changed.pop_first() {
@@ -121,7 +121,13 @@ impl Network {
         }
     }
 
-    fn begin(&mut self, now: Time, processors: &mut Option<Processors>, job: JobId, (from, to): (u32, u32)) {
+    fn start_transfer(
+        &mut self,
+        now: Time,
+        processors: &mut Option<Processors>,
+        job: JobId,
+        (from, to): (u32, u32),
+    ) {
         let end = &mut self.ends[to as usize];
         let waiting = end.waiting.get_mut(&job).expect("a job was chosen that waits here");
         let load = waiting.take(from, self.request_bytes);

@@ -40,7 +40,7 @@ fn drawn_service_times_are_those_that_the_job_has_beside_others() {
     // More than the restart interval apart, so that they never overlap.
     let jobs: Vec<Job> =
         (0..5).map(|place| job(2e6 * f64::from(place), &[1.0, 2.0, 3.0], &[4.0, 5.0])).collect();
-    let seen = watch(&one, TestDeciders::of(Fifo::new()), &jobs).unwrap();
+    let seen = watch(&one, TestDeciders::new(Fifo::new()), &jobs).unwrap();
     let times = alone(&one, jobs).unwrap();
     for (record, alone) in seen.records.iter().zip(&times) {
         assert!((record.flow() - alone).abs() < 1e-6, "{} and {alone} s alone", record.flow());
@@ -64,7 +64,7 @@ proptest! {
         let times = alone(&config, jobs.iter().cloned()).unwrap();
         prop_assert_eq!(times.len(), jobs.len());
         for (job, alone) in jobs.into_iter().zip(times) {
-            let seen = watch(&config, TestDeciders::of(Fifo::new()), &[job]).unwrap();
+            let seen = watch(&config, TestDeciders::new(Fifo::new()), &[job]).unwrap();
             prop_assert!((seen.records[0].flow() - alone).abs() < 1e-6, "{} and {alone} s", seen.records[0].flow());
         }
     }

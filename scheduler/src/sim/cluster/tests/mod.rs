@@ -46,8 +46,8 @@ impl Observer for Seen {
 struct TestDeciders(Deciders);
 
 impl TestDeciders {
-    fn of(policy: impl Policy + 'static) -> Self {
-        Self(Deciders::of(Box::new(policy)))
+    fn new(policy: impl Policy + 'static) -> Self {
+        Self(Deciders::with_policy(Box::new(policy)))
     }
 
     fn named(policy: &str, placement: &str, estimator: Option<&str>) -> Self {
@@ -93,7 +93,7 @@ fn unified(workers: u32, slots: u32) -> Config {
 #[test]
 fn a_job_alone_takes_its_waves_of_maps_and_then_its_reduces() {
     let seen =
-        watch(&unified(1, 2), TestDeciders::of(Fifo::new()), &[job(1.0, &[3.0, 2.0, 4.0], &[5.0])]).unwrap();
+        watch(&unified(1, 2), TestDeciders::new(Fifo::new()), &[job(1.0, &[3.0, 2.0, 4.0], &[5.0])]).unwrap();
     // Slot 0: 3; slot 1: 2, then 4; the reduce from 1 + 6 on.
     assert_eq!(ends(&seen), [12.0]);
     let record = seen.records[0];
@@ -109,8 +109,8 @@ fn a_job_alone_takes_its_waves_of_maps_and_then_its_reduces() {
 fn pools_keep_slots_for_reduces_that_maps_cannot_take() {
     let jobs = [job(0.0, &[2.0], &[3.0]), job(0.0, &[2.0; 6], &[])];
     let pools = Config::uniform(1, Slots::Pools { map: 1, reduce: 1 });
-    assert_eq!(ends(&watch(&pools, TestDeciders::of(Fifo::new()), &jobs).unwrap()), [5.0, 14.0]);
-    let one = watch(&unified(1, 1), TestDeciders::of(Fifo::new()), &jobs).unwrap();
+    assert_eq!(ends(&watch(&pools, TestDeciders::new(Fifo::new()), &jobs).unwrap()), [5.0, 14.0]);
+    let one = watch(&unified(1, 1), TestDeciders::new(Fifo::new()), &jobs).unwrap();
     assert_eq!(ends(&one), [5.0, 17.0], "unified slots make the maps wait for the reduce");
 }
 
@@ -118,7 +118,7 @@ fn pools_keep_slots_for_reduces_that_maps_cannot_take() {
 fn two_jobs_share_pools_fairly_by_kind() {
     let jobs = [job(0.0, &[1.0; 8], &[]), job(0.0, &[1.0; 4], &[])];
     let pools = Config::uniform(2, Slots::Pools { map: 2, reduce: 1 });
-    assert_eq!(ends(&watch(&pools, TestDeciders::of(Fair::new()), &jobs).unwrap()), [3.0, 2.0]);
+    assert_eq!(ends(&watch(&pools, TestDeciders::new(Fair::new()), &jobs).unwrap()), [3.0, 2.0]);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_slow_worker_takes_longer_by_its_speed_and_service_is_drawn_per_task() {
     let mut config = unified(1, 1);
     config.workers[0].speed = 0.5;
     let jobs = [job(0.0, &[1.0, 2.0], &[])];
-    assert_eq!(ends(&watch(&config, TestDeciders::of(Fifo::new()), &jobs).unwrap()), [6.0]);
+    assert_eq!(ends(&watch(&config, TestDeciders::new(Fifo::new()), &jobs).unwrap()), [6.0]);
     config.workers[0].speed = 1.0;
     config.workers[0].service = Some(Dtd::new(1.0, 0.0, 2.0).unwrap());
     let many = [job(0.0, &vec![1.0; 4_000], &[])];
@@ -151,7 +151,7 @@ fn a_slow_worker_takes_longer_by_its_speed_and_service_is_drawn_per_task() {
 fn watch_without_audit(config: &Config, jobs: &[Job]) -> Seen {
     let mut seen = Seen::default();
     let jobs = jobs.iter().cloned();
-    run(config, Deciders::of(Box::new(Fifo::new())), jobs, &mut seen, &mut |_| {}).unwrap();
+    run(config, Deciders::with_policy(Box::new(Fifo::new())), jobs, &mut seen, &mut |_| {}).unwrap();
     seen
 }
 
@@ -162,7 +162,7 @@ fn segments_flow_at_the_fair_part_of_the_narrower_end() {
     // Three maps on three workers, one home: the two outputs on other workers share its 100 bytes per second.
     let mut shuffled = job(0.0, &[1.0; 3], &[2.0]);
     shuffled.shuffle_bytes = 300.0;
-    let seen = watch(&config, TestDeciders::of(Fifo::new()), &[shuffled]).unwrap();
+    let seen = watch(&config, TestDeciders::new(Fifo::new()), &[shuffled]).unwrap();
     assert_eq!(seen.transfers.len(), 2);
     for transfer in &seen.transfers {
         assert_eq!((transfer.start, transfer.bytes, transfer.maps), (1.0, 100.0, 1));
@@ -182,7 +182,7 @@ fn a_transfer_speeds_up_when_another_at_its_end_is_over() {
     // it.
     let mut shuffled = job(0.0, &[1.0, 2.0, 3.0], &[0.0]);
     shuffled.shuffle_bytes = 600.0;
-    let seen = watch(&config, TestDeciders::of(Fifo::new()), &[shuffled]).unwrap();
+    let seen = watch(&config, TestDeciders::new(Fifo::new()), &[shuffled]).unwrap();
     let away: Vec<(f64, f64)> =
         seen.transfers.iter().map(|transfer| (transfer.start, transfer.end)).collect();
     // The home is the first worker, where the first map ran.
@@ -212,7 +212,7 @@ fn work_without_tasks_is_cut_and_a_shuffle_without_reduces_gets_homes() {
     config.task_seconds = 3.0;
     config.network.in_rate = 10.0;
     let uncut = Job { work: PerStation::new(12.0, 2.0, 0.0), ..Job::default() };
-    let seen = watch(&config, TestDeciders::of(Fifo::new()), &[uncut]).unwrap();
+    let seen = watch(&config, TestDeciders::new(Fifo::new()), &[uncut]).unwrap();
     let maps = seen.tasks.iter().filter(|run| run.task.kind == TaskKind::Map);
     assert_eq!(maps.map(|run| run.end - run.start).collect::<Vec<_>>(), [3.0; 4]);
     assert_eq!(seen.records[0].work, [12.0, 2.0, 0.0]);
@@ -228,7 +228,7 @@ fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_worker
     config.task_seconds = 3.0;
     config.network = NetworkConfig { in_rate: 10.0, out_rate: 20.0, ..NetworkConfig::default() };
     let count = |bytes: f64, reduces: &[f64]| {
-        SimulatedTasks::of(&config, &Job { shuffle_bytes: bytes, ..job(0.0, &[1.0], reduces) }).reduces
+        SimulatedTasks::count(&config, &Job { shuffle_bytes: bytes, ..job(0.0, &[1.0], reduces) }).reduces
     };
     assert_eq!(count(0.0, &[]), 0.0, "nothing to fetch");
     assert_eq!(count(30.0, &[]), 1.0);
@@ -236,7 +236,7 @@ fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_worker
     assert_eq!(count(1e9, &[]), 4.0);
     assert_eq!(count(1e9, &[0.0, 0.0]), 2.0, "it has reduces of its own");
     let work = Job { work: PerStation::new(7.0, 0.0, 2.0), ..Job::default() };
-    let counts = SimulatedTasks::of(&config, &work);
+    let counts = SimulatedTasks::count(&config, &work);
     assert_eq!((counts.maps, counts.reduces), (3.0, 1.0));
 }
 
@@ -244,7 +244,7 @@ fn reduces_that_only_fetch_are_as_many_as_a_worker_needs_task_lengths_and_worker
 fn bad_settings_and_jobs_are_named() {
     let good = job(0.0, &[1.0], &[1.0]);
     let refuse = |config: &Config, jobs: &[Job], part: &str| {
-        let error = watch(config, TestDeciders::of(Fifo::new()), jobs).unwrap_err().to_string();
+        let error = watch(config, TestDeciders::new(Fifo::new()), jobs).unwrap_err().to_string();
         assert!(error.contains(part), "{error:?} lacks {part:?}");
     };
     let config = |change: fn(&mut Config)| {
@@ -320,15 +320,15 @@ fn a_policy_that_never_gives_anything_is_found_stuck() {
 fn watch_idle(wakes: bool) -> SimError {
     let jobs = [job(0.0, &[1.0], &[])];
     let policy = Box::new(Idle { wakes });
-    run(&unified(1, 1), Deciders::of(policy), jobs, &mut (), &mut |_| {}).unwrap_err()
+    run(&unified(1, 1), Deciders::with_policy(policy), jobs, &mut (), &mut |_| {}).unwrap_err()
 }
 
 #[test]
 fn empty_jobs_end_at_once_and_reduces_without_maps_run() {
     let jobs = [job(1.0, &[], &[]), job(2.0, &[], &[3.0])];
-    let seen = watch(&unified(1, 1), TestDeciders::of(Fifo::new()), &jobs).unwrap();
+    let seen = watch(&unified(1, 1), TestDeciders::new(Fifo::new()), &jobs).unwrap();
     assert_eq!(ends(&seen), [1.0, 5.0]);
-    let nothing = watch(&unified(1, 1), TestDeciders::of(Fifo::new()), &[]).unwrap();
+    let nothing = watch(&unified(1, 1), TestDeciders::new(Fifo::new()), &[]).unwrap();
     assert_eq!((nothing.summary.jobs, nothing.summary.end), (0, 0.0));
 }
 
@@ -365,7 +365,7 @@ fn assigned_maps_wait_for_their_worker_while_others_are_idle() {
     let mut config = unified(2, 1);
     config.workers[1].speed = 0.25;
     let deciders =
-        TestDeciders(Deciders { placement: Box::new(InTurn::default()), ..TestDeciders::of(Fifo::new()).0 });
+        TestDeciders(Deciders { placement: Box::new(InTurn::default()), ..TestDeciders::new(Fifo::new()).0 });
     let jobs = [job(0.0, &[1.0; 4], &[]), job(0.5, &[1.0; 2], &[])];
     let seen = watch(&config, deciders, &jobs).unwrap();
     // The slow worker runs two tasks of the first job and one of the second.

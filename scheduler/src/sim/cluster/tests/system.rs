@@ -10,7 +10,7 @@ fn on_one_core(workers: u32, slots: u32, work: SystemWork) -> Config {
 }
 
 fn ends_of(config: &Config, job: Job) -> Vec<f64> {
-    ends(&watch(config, TestDeciders::of(Fifo::new()), &[job]).unwrap())
+    ends(&watch(config, TestDeciders::new(Fifo::new()), &[job]).unwrap())
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn bytes_from_another_worker_cost_beside_the_request() {
 fn report_waits_for_a_processor_at_each_of_its_stops() {
     let config = on_one_core(1, 2, SystemWork { task: [3.0, 0.0], ..SystemWork::default() });
     // The maps have the processor until 3 and until 6; when the first ends, it is busy for 2 s more, four times.
-    let seen = watch(&config, TestDeciders::of(Fifo::new()), &[job(0.0, &[1.0, 0.0], &[])]).unwrap();
+    let seen = watch(&config, TestDeciders::new(Fifo::new()), &[job(0.0, &[1.0, 0.0], &[])]).unwrap();
     assert_eq!(ends(&seen), [4.0 + 4.0 * 2.0]);
 }
 
@@ -81,7 +81,7 @@ fn segments_cost_also_where_they_are_read_in_place() {
 fn costs_out_of_range_are_refused_by_name() {
     let none = Config { system: Some(SystemWork::default()), ..unified(1, 1) };
     let refused = |config: &Config| {
-        watch(config, TestDeciders::of(Fifo::new()), &[job(0.0, &[1.0], &[1.0])]).err().unwrap().to_string()
+        watch(config, TestDeciders::new(Fifo::new()), &[job(0.0, &[1.0], &[1.0])]).err().unwrap().to_string()
     };
     assert!(refused(&none).contains("cores"), "{}", refused(&none));
     let negative = on_one_core(1, 1, SystemWork { fetch: -1.0, ..SystemWork::default() });

@@ -84,7 +84,7 @@ impl Floor for FluidFloor {
         false
     }
 
-    fn left(&self, station: Station) -> f64 {
+    fn remaining(&self, station: Station) -> f64 {
         place_of(station).map_or(0.0, |place| self.left[place])
     }
 

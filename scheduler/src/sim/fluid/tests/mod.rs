@@ -391,7 +391,7 @@ fn worked_mc_table_at_load_075_is_within_the_intervals() {
     let poisson = |seed| crate::workload::overlap::Poisson::new(0.75, seed).unwrap().take(JOBS);
     let check = |name: &str, reference: f64, reference_half_width: f64, mean: &dyn Fn(u64) -> f64| {
         let means: Vec<f64> = (1..=6).map(mean).collect();
-        let ours = crate::metrics::Interval::of(&means).unwrap();
+        let ours = crate::metrics::Interval::from_samples(&means).unwrap();
         let gap = (ours.mean - reference).abs();
         assert!(
             gap <= ours.half_width.unwrap() + reference_half_width,

@@ -53,13 +53,13 @@ fn try_story(policy: &mut dyn Policy, config: &Config, jobs: &[Job]) -> Result<S
 
 fn story(name: &str, preemptive: bool, machines: u32, jobs: &[Job]) -> Story {
     let mut policy = policy::by_name(name).unwrap();
-    let config = Config::of(&*policy, machines, preemptive);
+    let config = Config::for_policy(&*policy, machines, preemptive);
     try_story(&mut *policy, &config, jobs).unwrap()
 }
 
 fn flow(name: &str, preemptive: bool, machines: u32, jobs: &[Job]) -> f64 {
     let mut policy = policy::by_name(name).unwrap();
-    let config = Config::of(&*policy, machines, preemptive);
+    let config = Config::for_policy(&*policy, machines, preemptive);
     let mut total = 0.0;
     run(&mut *policy, &config, jobs, &mut |record| total += record.flow(), &mut |_, _| {}).unwrap();
     total
@@ -416,7 +416,7 @@ fn lines_split_the_machines_between_classes() {
 
 #[test]
 fn the_model_for_a_policy_follows_what_it_needs() {
-    let of = |name: &str, preemptive| Config::of(&*policy::by_name(name).unwrap(), 3, preemptive);
+    let of = |name: &str, preemptive| Config::for_policy(&*policy::by_name(name).unwrap(), 3, preemptive);
     assert_eq!(of("fifo", false), Config { machines: 3, preemptive: false, precedence: true });
     assert_eq!(of("asrpt:preemptive=yes", false), Config { machines: 3, preemptive: true, precedence: true });
     assert_eq!(of("srpt", false), Config { machines: 3, preemptive: true, precedence: false });

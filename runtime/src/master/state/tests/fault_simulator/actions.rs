@@ -171,7 +171,7 @@ impl World {
             WorkerFrame::HandedOver { .. } => self.fires("handover"),
             _ => {}
         }
-        self.say(|| format!("{worker} says {frame:?}"));
+        self.trace(|| format!("{worker} says {frame:?}"));
         let before = self.state.events.len();
         let words = (!in_service).then(|| format!("{frame:?}"));
         self.state.frame(self.now, worker, frame);
@@ -209,7 +209,7 @@ impl World {
                 {
                     self.fires("backup of a reduce");
                 }
-                self.say(|| format!("{id} hears {frame:?}"));
+                self.trace(|| format!("{id} hears {frame:?}"));
                 self.turn(id, |process| process.execute(now, frame));
             }
         }

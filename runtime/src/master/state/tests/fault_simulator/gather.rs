@@ -44,7 +44,7 @@ impl Process {
 
     fn send_fetched(&mut self, outputs: Vec<FetchedOutput>, from: WorkerId) {
         for output in &outputs {
-            self.store.tell(output.map.task.job, &output.partitions);
+            self.store.mark_reported(output.map.task.job, &output.partitions);
         }
         if !outputs.is_empty() {
             self.send(&WorkerFrame::Fetched { outputs, from, started_ns: 0, ended_ns: 0 });
@@ -69,7 +69,7 @@ impl Process {
         let (mut outputs, mut failures) = (Vec::new(), Vec::new());
         for (map, answer) in answers {
             let (filled, error) = match answer {
-                Answer::Held(segments) => self.take(map, segments),
+                Answer::Held(segments) => self.keep_intact(map, segments),
                 Answer::Missing => (Vec::new(), Some(FailureClass::Missing)),
                 Answer::Broken => (Vec::new(), Some(FailureClass::Fetch)),
             };
@@ -101,7 +101,7 @@ impl Process {
     }
 
     /// Verifies segments and keeps the intact ones.
-    fn take(
+    fn keep_intact(
         &mut self,
         map: AttemptId,
         segments: Vec<(u32, SegmentData)>,

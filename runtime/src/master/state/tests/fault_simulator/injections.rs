@@ -40,7 +40,7 @@ impl World {
     /// Injects a fault.
     pub fn inject(&mut self, number: usize) {
         let planned = self.scenario.faults[number].clone();
-        self.say(|| format!("{planned}"));
+        self.trace(|| format!("{planned}"));
         let (fault, place, lasts) = (&planned.fault, planned.place, planned.lasts);
         match fault {
             Fault::Cancel(job) => return self.cancel(*job),

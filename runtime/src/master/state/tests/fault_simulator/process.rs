@@ -225,8 +225,8 @@ impl Process {
             }
             MasterFrame::Retract { map } => self.plan.retract(map),
             MasterFrame::Kill { attempt } => self.kill(attempt),
-            MasterFrame::CommitGranted { attempt, .. } => self.answer(attempt, true),
-            MasterFrame::CommitRefused { attempt } => self.answer(attempt, false),
+            MasterFrame::CommitGranted { attempt, .. } => self.commit_answered(attempt, true),
+            MasterFrame::CommitRefused { attempt } => self.commit_answered(attempt, false),
             MasterFrame::Forget { job } => self.forget(job),
         }
     }

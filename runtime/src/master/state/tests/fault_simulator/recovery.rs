@@ -26,7 +26,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    pub fn begin(scenario: &Scenario, compact_after: u64, state: &mut MasterState) -> Self {
+    pub fn start(scenario: &Scenario, compact_after: u64, state: &mut MasterState) -> Self {
         let directory = tempfile::tempdir().expect("there is a directory for temporary files");
         let names = &scenario.deciders;
         let header = JournalHeader {
@@ -40,7 +40,7 @@ impl Recovery {
             core: scenario.limits.clone(),
         };
         let recovery = Self { directory, generation: 1, compact_after, doomed: false, before: 0 };
-        let journal = RecoveryJournal::begin(recovery.path(), &header).expect("it can be written");
+        let journal = RecoveryJournal::create(recovery.path(), &header).expect("it can be written");
         state.journal.come_back_from(journal.compact_after(compact_after));
         state.start_generation(Time(1), 1);
         recovery

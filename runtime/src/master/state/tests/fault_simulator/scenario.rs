@@ -184,7 +184,7 @@ pub(super) struct LiveDeciders {
 }
 
 impl LiveDeciders {
-    pub fn of(registry: &Registry) -> Self {
+    pub fn new(registry: &Registry) -> Self {
         let live = |names: Vec<&'static str>, makes: &dyn Fn(&str) -> bool| -> Vec<String> {
             names.into_iter().filter(|name| makes(name)).map(str::to_owned).collect()
         };

@@ -118,12 +118,12 @@ impl Process {
             while taken(self) < self.slots_of(pool)
                 && let Some(attempt) = self.lines[pool].pop_front()
             {
-                self.begin(attempt);
+                self.start_attempt(attempt);
             }
         }
     }
 
-    fn begin(&mut self, attempt: AttemptId) {
+    fn start_attempt(&mut self, attempt: AttemptId) {
         let Some(one) = self.tries.get_mut(&attempt) else { return };
         let first = one.stage == Stage::Waiting;
         if first {
@@ -271,7 +271,7 @@ impl Process {
     }
 
     /// Handles the master's response to a commit. The first one counts.
-    pub fn answer(&mut self, attempt: AttemptId, granted: bool) {
+    pub fn commit_answered(&mut self, attempt: AttemptId, granted: bool) {
         let Some(one) = self.tries.get_mut(&attempt) else { return };
         one.answer.get_or_insert(granted);
         self.heed_answer(attempt);

@@ -16,7 +16,7 @@ const SEEDS: u64 = 150;
 const BROKEN_SEEDS: u64 = 1_000;
 
 fn scenario(seed: u64, mode: Mode) -> Scenario {
-    Scenario::draw(seed, mode, &LiveDeciders::of(&Registry::standard()))
+    Scenario::draw(seed, mode, &LiveDeciders::new(&Registry::standard()))
 }
 
 /// Seeds to run, and true if each is to be described.

@@ -111,9 +111,9 @@ pub(super) struct World {
 
 impl World {
     pub fn new(scenario: Scenario, looks_inside: bool) -> Self {
-        let live = LiveDeciders::of(&Registry::standard());
+        let live = LiveDeciders::new(&Registry::standard());
         let mut state = master(&scenario.deciders, scenario.limits.clone(), &scenario.places);
-        let recovery = scenario.recovery.map(|bytes| Recovery::begin(&scenario, bytes, &mut state));
+        let recovery = scenario.recovery.map(|bytes| Recovery::start(&scenario, bytes, &mut state));
         let calm_at = scenario.healed();
         Self {
             live,
@@ -209,7 +209,7 @@ impl World {
     }
 
     /// Prints an event, if tracing is enabled.
-    pub fn say(&self, what: impl FnOnce() -> String) {
+    pub fn trace(&self, what: impl FnOnce() -> String) {
         if self.says {
             eprintln!("{:10.4} {}", self.now.seconds(), what());
         }
