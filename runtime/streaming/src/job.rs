@@ -3,7 +3,6 @@
 use super::fields::FieldRule;
 use super::key_specs::KeySpecs;
 use super::keys::PartRule;
-use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -5,7 +5,6 @@ use super::columns::{JoinColumn, JoinedColumn, PreparedJoin, parse_on, parse_out
 use super::emission::JoinType;
 use crate::size::parse_bytes;
 use clap::ValueEnum;
-use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Joins two tables in CSV

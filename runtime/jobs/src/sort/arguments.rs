@@ -2,7 +2,6 @@
 
 use super::super::delimiter::parse_delimiter;
 use super::byte_range::ByteRange;
-use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Sorts lines or records of fixed length
