@@ -1,6 +1,6 @@
 //! Private directories of a cluster's processes: created, left and removed.
 
-use super::ClusterError;
+use super::error::ClusterError;
 use crate::scratch;
 use gristmill_worker::http::Secret;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The place of one worker, whose process may change. A process that dies is reported to the master and replaced.
 
-use super::ClusterError;
 use super::child::{self, ChildConfig, ChildRole, WorkerChild};
 use super::directories::remove_directories;
+use super::error::ClusterError;
 use super::strays::end_strays;
 use crate::api::{ROOT, WorkerEnded};
 use crate::out_of_memory::MemoryKills;

@@ -1,7 +1,7 @@
 //! Worker processes of this machine, for a master here or elsewhere: their number and settings.
 
-use super::ClusterError;
 use super::directories::{private_directories, remove_directories};
+use super::error::ClusterError;
 use super::worker_slot::WorkerSlot;
 use crate::out_of_memory::MemoryKills;
 use gristmill_scheduler::units::Bytes;

@@ -2,8 +2,8 @@
 
 use super::archive::JobArchive;
 use super::input::{Joined, Lease, MasterInput, Submitted};
+use super::limits::{BATCH_MAX, HEARTBEAT};
 use super::state::{ClientRoute, Closing, Guarantee, MasterState};
-use super::{BATCH_MAX, HEARTBEAT};
 use crate::api::{Submission, WorkerEnded};
 use crate::output_dir::{ClaimedOutput, OutputError};
 use crate::plural::counted;

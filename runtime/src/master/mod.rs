@@ -13,6 +13,7 @@ mod event_loop;
 mod gauges;
 mod input;
 mod kept_job;
+mod limits;
 mod page;
 mod recovery;
 mod register;
@@ -49,9 +50,6 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, unbounded_channel};
 use tokio::sync::watch;
 
-/// Interval of heartbeats.
-const HEARTBEAT: Duration = Duration::from_millis(500);
-
 /// Time for which a master with jobs continues after the first signal, waiting for a second one.
 const SECOND_SIGNAL_MAX: Duration = Duration::from_secs(1);
 
@@ -65,9 +63,6 @@ const CLIENT_STALL_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// File descriptors reserved for everything but connections: files, the listener and the async runtime.
 const DESCRIPTORS_KEPT: usize = 48;
-
-/// Maximum number of facts entered at once, so that a flood of facts cannot delay orders.
-const BATCH_MAX: usize = 1024;
 
 /// A master that is ready to run: everything that can fail has been checked.
 pub struct PreparedMaster {

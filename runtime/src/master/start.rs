@@ -1,8 +1,8 @@
 //! Start of a master: empty, or from the recovery file of an earlier master that did not end in order.
 
-use super::HEARTBEAT;
 use super::archive::newest_in;
 use super::config::{MasterConfig, MasterError};
+use super::limits::HEARTBEAT;
 use super::recovery::{self, RecallError, Recalled, RecoveryJournal, RecoveryLine};
 use super::register::Register;
 use super::state::{self, LiveDeciders, MasterState, StateConfig};

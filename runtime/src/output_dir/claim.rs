@@ -5,7 +5,8 @@
 //! is not alive, the claim is abandoned and the next job takes it over; only the process that gets the exclusive lock
 //! does so. A claim that does not identify its owner, or is on a file system without locks, stays.
 
-use super::{OutputDirectory, Published, RETIRED, SUCCESS};
+use super::SUCCESS;
+use super::claimed_directory::{OutputDirectory, Published, RETIRED};
 use crate::owner::{Owner, claimed_by};
 use crate::removal::remove_retrying;
 use gristmill_scheduler::ids::JobId;

@@ -3,9 +3,10 @@
 //! A directory (the parent module) is open and locked. A prefix of an object store (`store`) is a URL, and requests to
 //! it may take long.
 
+use super::claimed_directory::OutputDirectory;
 use super::store::StoreOutput;
 use super::undo::RetiredClaim;
-use super::{OutputDirectory, OutputError, Success};
+use super::{OutputError, Success};
 use crate::api::{BuiltPart, Submission};
 use crate::submitter::Parts;
 use gristmill_scheduler::ids::JobId;

@@ -4,9 +4,10 @@
 //! The caller is the process that closes this output now: the master of a job, in place of one that died or of a client
 //! that died.
 
+use super::claimed_directory::{OutputDirectory, Published, RETIRED};
 use super::publish::{check_named, check_part};
 use super::undo::RetiredClaim;
-use super::{OutputDirectory, OutputError, Published, RETIRED, SUCCESS, Success, claim};
+use super::{OutputError, SUCCESS, Success, claim};
 use crate::api::{BuiltPart, Submission};
 use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name, nonce_of};
 use gristmill_worker::directory::Directory;

@@ -9,6 +9,7 @@
 
 mod claim;
 mod claimed;
+mod claimed_directory;
 mod error;
 mod left;
 mod protected;
@@ -18,6 +19,8 @@ mod success;
 mod undo;
 
 pub(crate) use claimed::{ClaimedOutput, check_output, refuse_inputs};
+pub(crate) use claimed_directory::OutputDirectory;
+use claimed_directory::{Published, REPLACED, RETIRED, success_first};
 pub use error::OutputError;
 pub use protected::why_kept;
 pub use success::{BAD_RECORDS, SUCCESS, Success};
@@ -34,41 +37,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Prefix of the names of overwritten files until the job has succeeded; inside the directory.
-const REPLACED: &str = "_replaced-";
-
-/// Prefix of the name of a directory that is not `_temporary` yet, or not any more.
-const RETIRED: &str = "_claim-";
-
 /// Maximum number of claims of dead processes taken over in a row.
 const TAKE_OVERS_MAX: u32 = 4;
-
-/// A directory that belongs to a job until it is finished or abandoned.
-#[derive(Debug)]
-pub(crate) struct OutputDirectory {
-    directory: Directory,
-    /// `_temporary` in it.
-    temporary: Directory,
-    /// Name of the claim file, which distinguishes the files of this claim from those of any other.
-    probe: PlainName,
-    /// True if the directory was created by this job.
-    made: bool,
-    /// The claim file, with this process's lock on it, until the claim is given back.
-    lock: Option<File>,
-}
-
-/// The named output, if it is not the main one, and the name of a file.
-type PublishedFile<'a> = (Option<&'a PlainName>, &'a str);
-
-/// Published files of a job.
-enum Published<'a> {
-    /// Publishing had not started.
-    Nothing,
-    /// These files, in this order.
-    These(Vec<PublishedFile<'a>>),
-    /// A process died while it published: all existing parts count.
-    Unknown,
-}
 
 impl OutputDirectory {
     /// Claims a directory. With `overwrite`, its content is moved aside and comes back if the job fails. The remains of
@@ -246,12 +216,6 @@ impl OutputDirectory {
         let taken = self.temporary.rename(self.probe.as_str(), &self.temporary, closing);
         taken.map_err(OutputError::io("close the output with", &self.temporary.path(self.probe.as_str())))
     }
-}
-
-/// Sorts names so that `_SUCCESS` comes first.
-fn success_first(mut names: Vec<OsString>) -> Vec<OsString> {
-    names.sort_by_key(|name| name != SUCCESS);
-    names
 }
 
 /// True if the path does not exist; links are not followed.

@@ -1,8 +1,9 @@
 //! Paths that are never replaced, whatever the options: system and home directories, the job's input, and everything
 //! that is not the output of a job.
 
+use super::claimed_directory::REPLACED;
 use super::undo::is_part_behind;
-use super::{BAD_RECORDS, OutputError, REPLACED, SUCCESS, Success};
+use super::{BAD_RECORDS, OutputError, SUCCESS, Success};
 use gristmill_worker::directory::Directory;
 use gristmill_worker::input::{FileStamp, Piece, Place};
 use std::collections::BTreeSet;

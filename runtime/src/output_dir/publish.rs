@@ -1,7 +1,8 @@
 //! Completion of an output: parts are checked and published, then `_SUCCESS`.
 
+use super::claimed_directory::{OutputDirectory, Published, PublishedFile};
 use super::undo::RetiredClaim;
-use super::{BAD_RECORDS, OutputDirectory, OutputError, Published, PublishedFile, SUCCESS, Success, claim};
+use super::{BAD_RECORDS, OutputError, SUCCESS, Success, claim};
 use crate::api::BuiltPart;
 use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, built_name, is_output_name, named_built_name, part_name};
 use gristmill_worker::directory::{Directory, PlainName};

@@ -1,6 +1,7 @@
 //! End of a claim: an abandoned output is undone, moved files come back, and `_temporary` is removed.
 
-use super::{OutputDirectory, Published, SUCCESS, claim, success_first};
+use super::claimed_directory::{OutputDirectory, Published, success_first};
+use super::{SUCCESS, claim};
 use crate::removal::remove_retrying;
 use gristmill_worker::commit::{TEMPORARY, is_output_name};
 use gristmill_worker::output::PartFormat;

@@ -1,7 +1,8 @@
 //! The connection of one worker, from its handshake to its end: frames are read batch by batch, and written.
 
+use super::address;
 use super::input::{MasterHandle, MasterInput};
-use super::{BATCH_MAX, HEARTBEAT, address};
+use super::limits::{BATCH_MAX, HEARTBEAT};
 use gristmill_scheduler::ids::WorkerId;
 use gristmill_worker::http::{Duplex, ShownKey};
 use gristmill_worker::protocol::{

@@ -1,6 +1,6 @@
 //! Routes that read and replace the estimator's memory, so that experiments on one master can start alike.
 
-use super::{Answered, RouteRefusal, ShownBody, body, call, ok, parsed};
+use super::common::{Answered, RouteRefusal, ShownBody, body, call, ok, parsed};
 use crate::api::EstimatorMemory;
 use crate::master::input::MasterHandle;
 use hyper::StatusCode;

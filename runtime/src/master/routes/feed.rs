@@ -2,7 +2,7 @@
 
 use super::super::input::MasterHandle;
 use super::super::state::FeedCursor;
-use super::status_in;
+use super::common::status_in;
 use gristmill_worker::http::{Body, ShownKey, stream};
 use gristmill_worker::response;
 use hyper::{Response, StatusCode};

@@ -3,7 +3,7 @@
 use super::super::address;
 use super::super::ending::Ending;
 use super::super::input::{Lease, MasterHandle, MasterInput};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, asked, body, find, key_of, parsed, shown};
+use super::common::{Answered, BODY_BYTES_MAX, RouteRefusal, asked, body, find, key_of, parsed, shown};
 use crate::api::{ErrorCode, JobAttended, JobState, SUBMISSION_BYTES_MAX, Submission, WatchLine};
 use crate::output_dir::ClaimedOutput;
 use bytes::Bytes;

@@ -34,6 +34,7 @@
 //! | `GET /`, `/page.js`, `/page.css` | the page, which holds no data: public |
 //! | `POST /page/enter` | exchange such a code for the page's token: public |
 
+mod common;
 mod estimator;
 mod feed;
 mod follow;
@@ -41,35 +42,34 @@ mod page;
 pub(super) mod probes;
 mod tokens;
 
+use common::{
+    Answered, BODY_BYTES_MAX, RouteRefusal, ShownBody, asked, body, call, find, key_of, ok, parsed, shown,
+    status_in,
+};
 pub(super) use probes::METRICS_PATH;
 
 use super::connection::serve_worker;
 use super::ending::Ending;
 use super::input::{MasterHandle, MasterInput};
 use super::kept_job::KeptJob;
-use super::state::{Absence, ENDED_JOBS_MAX, MasterState, TaskName, explain_kept};
+use super::state::{MasterState, TaskName, explain_kept};
 use super::tokens::{Tokens, list_key};
 use crate::api::{
-    ApiError, ClusterStatus, ErrorCode, Explanation, JobTrace, MasterStatus, OutputClosed, PolicyChange,
-    ROOT, SCHEMA, WorkerEnded,
+    ClusterStatus, ErrorCode, Explanation, JobTrace, MasterStatus, OutputClosed, PolicyChange, ROOT, SCHEMA,
+    WorkerEnded,
 };
 use crate::critical_path::critical_path;
 use crate::role::Role;
-use bytes::Bytes;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::error_text::chain;
-use gristmill_worker::http::{Body, PeerAddress, ShownKey, accept_upgrade, read_limited};
+use gristmill_worker::http::{Body, PeerAddress, ShownKey, accept_upgrade};
 use gristmill_worker::protocol::{CONNECT_PATH, CONTROL_PROTOCOL};
 use gristmill_worker::response;
 use gristmill_worker::sanitize;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use serde::Serialize;
-use tokio::sync::oneshot;
-
-/// Longest body except for submissions, bytes.
-const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// Parts of a path below the root of all routes; `None` for other paths.
 pub(super) fn route(path: &str) -> Option<Vec<&str>> {
@@ -135,36 +135,6 @@ pub(crate) async fn respond(handle: MasterHandle, mut request: Request<Incoming>
     answered.unwrap_or_else(RouteRefusal::into_response)
 }
 
-/// An error response.
-struct RouteRefusal {
-    status: StatusCode,
-    error: ApiError,
-}
-
-impl RouteRefusal {
-    fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { status, error: ApiError { code, message: message.into() } }
-    }
-
-    fn into_response(self) -> Response<Body> {
-        // The message may repeat request data.
-        response::json(
-            self.status,
-            &ApiError { message: sanitize::message(&self.error.message), ..self.error },
-        )
-    }
-
-    fn ending() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Ending, "the master is ending")
-    }
-}
-
-type Answered = Result<Response<Body>, RouteRefusal>;
-
-fn ok<T: Serialize>(value: &T) -> Answered {
-    Ok(response::json(StatusCode::OK, value))
-}
-
 fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Body> {
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0.ip());
     let key = request.extensions().get::<ShownKey>().cloned();
@@ -179,50 +149,6 @@ fn connect(handle: MasterHandle, request: &mut Request<Incoming>) -> Response<Bo
         }
     });
     response
-}
-
-/// Result of a call of the master's state.
-async fn call<T: Send + 'static>(
-    handle: &MasterHandle,
-    call: impl FnOnce(&mut MasterState, Time) -> T + Send + 'static,
-) -> Result<T, RouteRefusal> {
-    handle.call(call).await.ok_or_else(RouteRefusal::ending)
-}
-
-/// Reply to an input of the master's loop.
-async fn asked<T>(
-    handle: &MasterHandle,
-    input: impl FnOnce(oneshot::Sender<T>) -> MasterInput,
-) -> Result<T, RouteRefusal> {
-    let (reply, answer) = oneshot::channel();
-    let _ = handle.inputs.send(input(reply));
-    answer.await.map_err(|_| RouteRefusal::ending())
-}
-
-/// Parses a job's name and queries the master about the job.
-async fn find<T: Send + 'static>(
-    handle: &MasterHandle,
-    job: &str,
-    look: impl FnOnce(&MasterState, Time, JobId) -> Option<T> + Send + 'static,
-) -> Result<T, RouteRefusal> {
-    let refusal = |code, message| RouteRefusal::new(StatusCode::NOT_FOUND, code, message);
-    let id: JobId = job.parse().map_err(|wrong| refusal(ErrorCode::Job, format!("{wrong}")))?;
-    let look = move |state: &mut MasterState, now| look(state, now, id).ok_or_else(|| state.jobs.absence(id));
-    let found = call(handle, look).await?;
-    found.map_err(|absence| match absence {
-        Absence::Unknown => refusal(ErrorCode::Job, format!("there is no {id}")),
-        Absence::Forgotten => refusal(
-            ErrorCode::JobForgotten,
-            format!(
-                "{id} is too old to know how it ended: the last {ENDED_JOBS_MAX} jobs are remembered; its output is complete if \
-                 it has a _SUCCESS"
-            ),
-        ),
-        Absence::Past => refusal(
-            ErrorCode::JobPast,
-            format!("{id} was run by an earlier master, and only its end is kept"),
-        ),
-    })
 }
 
 async fn about_job<T: Serialize + Send + 'static>(
@@ -289,34 +215,9 @@ async fn cluster(handle: &MasterHandle) -> Answered {
     ok(&ClusterStatus { master, list_keys })
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, RouteRefusal> {
-    serde_json::from_slice(body)
-        .map_err(|wrong| RouteRefusal::new(StatusCode::BAD_REQUEST, ErrorCode::Body, wrong.to_string()))
-}
-
 async fn status_of_master(handle: &MasterHandle) -> Result<MasterStatus, RouteRefusal> {
     let build = handle.build.clone();
     call(handle, move |state, now| status_in(state, now, build)).await
-}
-
-fn status_in(state: &MasterState, now: Time, build: String) -> MasterStatus {
-    MasterStatus {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        build,
-        policy: state.deciders().policy.clone(),
-        placement: state.deciders().placement.clone(),
-        estimator: state.deciders().estimator.clone(),
-        policy_panics: state.policy_panics().count,
-        policy_panic: state.policy_panics().last.clone(),
-        now_ns: now.0,
-        workers: state.queries().workers(),
-        given_up: state.fleet.silent_lost.listed(now),
-        jobs_live: state.jobs.live_count(),
-        trouble: state.journal.trouble().map(str::to_owned),
-        register_gap: state.jobs.register_gap().map(str::to_owned),
-        returns: state.journal.is_recoverable(),
-    }
 }
 
 async fn jobs(handle: &MasterHandle) -> Answered {
@@ -424,32 +325,6 @@ async fn change_policy(handle: &MasterHandle, sent: ShownBody) -> Answered {
     master_status(handle).await
 }
 
-/// Body of a request, and the key with which its head passed the gate.
-struct ShownBody {
-    incoming: Incoming,
-    key: ShownKey,
-}
-
-fn shown(request: Request<Incoming>) -> ShownBody {
-    ShownBody { key: key_of(&request), incoming: request.into_body() }
-}
-
-/// Reads a whole body. The key is checked again after its last byte, because the body can be delayed until the key has
-/// been revoked.
-async fn body(handle: &MasterHandle, sent: ShownBody, bytes_max: usize) -> Result<Bytes, RouteRefusal> {
-    let body = read_limited(sent.incoming, bytes_max)
-        .await
-        .map_err(|wrong| RouteRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::Body, chain(&wrong)))?;
-    match handle.tokens.find(&sent.key.0) {
-        Some(_) => Ok(body),
-        None => Err(RouteRefusal::new(
-            StatusCode::UNAUTHORIZED,
-            ErrorCode::Token,
-            format!("{} was revoked before the request had arrived", sent.key.0),
-        )),
-    }
-}
-
 async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
     let end: WorkerEnded = parsed(&body(handle, sent, BODY_BYTES_MAX).await?)?;
     let unknown = || {
@@ -461,11 +336,6 @@ async fn worker_ended(handle: &MasterHandle, sent: ShownBody) -> Answered {
         true => Ok(response::status(StatusCode::NO_CONTENT)),
         false => Err(unknown()),
     }
-}
-
-/// Name of the key that admitted a request.
-fn key_of<B>(request: &Request<B>) -> ShownKey {
-    request.extensions().get().cloned().unwrap_or_else(|| ShownKey(String::new()))
 }
 
 #[cfg(test)]

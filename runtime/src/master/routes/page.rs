@@ -2,7 +2,7 @@
 
 use super::super::input::MasterHandle;
 use super::super::page::ENTER_PATH;
-use super::{Answered, RouteRefusal, ok, parsed};
+use super::common::{Answered, RouteRefusal, ok, parsed};
 use crate::api::{EnterPage, ErrorCode, MadeToken, PageCode};
 use crate::role::Role;
 use gristmill_worker::error_text::chain;

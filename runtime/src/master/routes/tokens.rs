@@ -2,7 +2,7 @@
 
 use super::super::input::MasterHandle;
 use super::super::tokens::{Tokens, TokensError};
-use super::{Answered, BODY_BYTES_MAX, RouteRefusal, ShownBody, body, ok, parsed};
+use super::common::{Answered, BODY_BYTES_MAX, RouteRefusal, ShownBody, body, ok, parsed};
 use crate::api::{ErrorCode, MadeToken, NewToken, RevokeToken, RotateTokens};
 use gristmill_worker::http::Key;
 use gristmill_worker::response;

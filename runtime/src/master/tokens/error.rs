@@ -1,6 +1,6 @@
 //! Errors of creating, revoking and storing tokens.
 
-use super::{REVOKED_MAX, SCHEMA};
+use super::limits::{REVOKED_MAX, SCHEMA};
 use gristmill_worker::exit::ExitsWith;
 use gristmill_worker::http::{PrivateFileError, SecretError, TokenError};
 use std::path::PathBuf;

@@ -5,10 +5,12 @@
 //! generation and the names that were revoked. The roles required by the routes are in `auth`.
 
 mod error;
+mod limits;
 mod list;
 mod name;
 
 pub use error::TokensError;
+use limits::{REVOKED_MAX, SCHEMA};
 
 use crate::api::{JobOwner, Quota};
 use crate::role::Role;
@@ -25,14 +27,8 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// Version of the file.
-const SCHEMA: u32 = 1;
-
 /// Longest file that is read, bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-
-/// Number of names that can be revoked in one generation; more require the next one.
-const REVOKED_MAX: usize = 1000;
 
 /// Number of tokens that can have a quota.
 const QUOTAS_MAX: usize = 10_000;

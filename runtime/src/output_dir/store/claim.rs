@@ -6,16 +6,15 @@
 //! other claim stays. The claim only avoids wasted work: that two outputs never count is ensured by `_SUCCESS` alone.
 
 use super::super::OutputError;
-use super::{StoreOutput, is_condition, is_missing};
+use super::held::held;
+use super::output::{StoreOutput, is_condition, is_missing};
 use crate::owner::{Owner, claimed_by};
 use gristmill_scheduler::ids::JobId;
 use gristmill_worker::directory::PlainName;
 use gristmill_worker::objects::{CLAIM, ObjectVersion};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Longest claim, bytes.
 const CLAIM_BYTES_MAX: u64 = 64 << 10;
@@ -46,31 +45,6 @@ pub(super) struct StoreClaim {
     pub(super) overwrite: bool,
     /// Version of the `_SUCCESS` that is overwritten.
     pub(super) replaces: Option<ObjectVersion>,
-}
-
-/// Names of the claims that jobs of this process have made and still hold.
-static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-fn held() -> MutexGuard<'static, BTreeSet<String>> {
-    HELD.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A claim that this process has made and holds while this value lives. Any other claim in this process's name is left
-/// from an earlier job.
-#[derive(Debug)]
-pub(super) struct HeldClaim(String);
-
-impl HeldClaim {
-    pub(super) fn new(probe: &PlainName) -> Self {
-        held().insert(probe.as_str().to_owned());
-        Self(probe.as_str().to_owned())
-    }
-}
-
-impl Drop for HeldClaim {
-    fn drop(&mut self) {
-        held().remove(&self.0);
-    }
 }
 
 impl fmt::Display for StoreClaim {
@@ -201,6 +175,7 @@ impl StoreOutput {
 
 #[cfg(test)]
 mod tests {
+    use super::super::held::HeldClaim;
     use super::*;
     use gristmill_worker::commit::PROBE;
 

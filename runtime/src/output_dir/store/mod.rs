@@ -9,37 +9,28 @@
 //! Parts are uploaded by workers, not here.
 
 mod claim;
+mod held;
+mod output;
 mod publish;
 
 use super::success::SUCCESS_BYTES_MAX;
 use super::{BAD_RECORDS, OutputError, SUCCESS, Success};
 use crate::api::{BuiltPart, Submission};
-use claim::{HeldClaim, StoreClaim, StoreClaimState};
+use claim::{StoreClaim, StoreClaimState};
 use gristmill_worker::commit::{PROBE, nonce_of};
 use gristmill_worker::directory::PlainName;
 use gristmill_worker::fault;
 use gristmill_worker::input::{Piece, Place};
-use gristmill_worker::objects::{
-    self, AttemptObject, CLAIM, Object, ObjectBucket, ObjectError, ObjectFailure, ObjectUrl, ObjectVersion,
-};
+use gristmill_worker::objects::{self, AttemptObject, CLAIM, Object, ObjectUrl, ObjectVersion};
+use held::HeldClaim;
+pub(crate) use output::StoreOutput;
+use output::{is_missing, names_of};
 use publish::NotFinished;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Maximum number of claims of dead processes taken over in a row.
 const TAKE_OVERS_MAX: u32 = 4;
-
-/// A prefix that belongs to a job until it is finished or abandoned.
-#[derive(Debug)]
-pub(crate) struct StoreOutput {
-    url: ObjectUrl,
-    bucket: Arc<dyn ObjectBucket>,
-    /// Name of the claim; its nonce is part of the names of all parts.
-    probe: PlainName,
-    /// Set in the process that made the claim. It is never read: until it is dropped, it marks the claim as held here.
-    _held: Option<HeldClaim>,
-}
 
 impl StoreOutput {
     /// Claims a prefix. With `overwrite`, the existing output of a job stays until this one replaces it. The remains of
@@ -337,15 +328,6 @@ impl StoreOutput {
     }
 }
 
-/// Names of all parts of an output; those of named outputs include their directories.
-fn names_of(success: &Success) -> BTreeSet<String> {
-    let of_part = success.parts.iter().flat_map(|part| {
-        let named = part.named.iter().map(|named| format!("{}/{}", named.output, part.name));
-        named.chain([part.name.clone()])
-    });
-    of_part.collect()
-}
-
 /// True if an object of this name was uploaded by an attempt.
 fn is_attempts(name: &str) -> bool {
     attempts_object(name).is_some()
@@ -354,14 +336,6 @@ fn is_attempts(name: &str) -> bool {
 /// Parses the name of an attempt's object. Those of named outputs are one level below.
 fn attempts_object(name: &str) -> Option<AttemptObject<'_>> {
     AttemptObject::parse(name.split_once('/').map_or(name, |(_, name)| name))
-}
-
-fn is_missing(error: &ObjectError) -> bool {
-    matches!(error.cause, ObjectFailure::Missing)
-}
-
-fn is_condition(error: &ObjectError) -> bool {
-    matches!(error.cause, ObjectFailure::Condition)
 }
 
 /// Rejects a prefix that contains an object of these pieces of input.

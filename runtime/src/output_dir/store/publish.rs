@@ -3,7 +3,7 @@
 use super::super::publish::check_part_names;
 use super::super::{OutputError, SUCCESS, Success};
 use super::claim::StoreClaim;
-use super::{StoreOutput, is_condition, names_of};
+use super::output::{StoreOutput, is_condition, names_of};
 use crate::api::BuiltPart;
 use gristmill_worker::fault;
 use gristmill_worker::objects::{

@@ -1,0 +1,7 @@
+//! Version of the file, and limits of tokens.
+
+/// Version of the file.
+pub(super) const SCHEMA: u32 = 1;
+
+/// Number of names that can be revoked in one generation; more require the next one.
+pub(super) const REVOKED_MAX: usize = 1000;
