@@ -77,7 +77,7 @@ fn comment_length(text: &str) -> usize {
 }
 
 /// Index of the bracket that closes the one at `open`.
-fn closing(words: &[&str], open: usize) -> usize {
+pub fn closing(words: &[&str], open: usize) -> usize {
     let mut depth = 0;
     for (at, word) in words.iter().enumerate().skip(open) {
         depth += i32::from(["(", "[", "{"].contains(word)) - i32::from([")", "]", "}"].contains(word));
@@ -155,13 +155,13 @@ pub fn paths<'text>(words: &[&'text str]) -> Vec<Vec<&'text str>> {
 }
 
 /// A crate's sources below one root, without tests: the module path of each, and its words.
-struct Modules {
-    files: Vec<(Vec<String>, PathBuf, Vec<String>)>,
+pub struct Modules {
+    pub files: Vec<(Vec<String>, PathBuf, Vec<String>)>,
 }
 
 impl Modules {
     /// Follows `mod` from the file `root`; `text` reads a file, if it exists.
-    fn below(root: &Path, text: &dyn Fn(&Path) -> Option<String>) -> Self {
+    pub fn below(root: &Path, text: &dyn Fn(&Path) -> Option<String>) -> Self {
         let mut files = Vec::new();
         let mut open = vec![(Vec::new(), root.to_owned())];
         while let Some((module, path)) = open.pop() {
@@ -245,7 +245,7 @@ fn reached<'map>(start: &str, imports: &'map BTreeMap<(String, String), PathBuf>
 }
 
 /// Sets of modules in which each reaches every other.
-fn circles(imports: &BTreeMap<(String, String), PathBuf>) -> Vec<Vec<String>> {
+pub fn circles(imports: &BTreeMap<(String, String), PathBuf>) -> Vec<Vec<String>> {
     let far: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|(first, _)| (first.as_str(), reached(first, imports))).collect();
     let mut found = BTreeSet::new();
@@ -257,14 +257,18 @@ fn circles(imports: &BTreeMap<(String, String), PathBuf>) -> Vec<Vec<String>> {
     found.into_iter().collect()
 }
 
-#[test]
-fn modules_of_a_crate_import_each_other_in_no_circle() {
+/// Directories of the crates of the workspace.
+pub fn members() -> Vec<String> {
     let manifest = read(&root().join("Cargo.toml"));
     let (_, members) = manifest.split_once("\nmembers = [").expect("the workspace lists its members");
     let members = members.split(']').next().unwrap_or_default().split(',');
-    let members: Vec<&str> = members.map(|member| member.trim().trim_matches('"')).collect();
+    members.map(|member| member.trim().trim_matches('"').to_owned()).collect()
+}
+
+#[test]
+fn modules_of_a_crate_import_each_other_in_no_circle() {
     let mut looked_at = 0;
-    for directory in &members {
+    for directory in &members() {
         let mut found = Vec::new();
         let mut places = String::new();
         for start in ["src/lib.rs", "src/main.rs"] {

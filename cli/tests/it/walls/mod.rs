@@ -2,6 +2,7 @@
 
 mod circles;
 mod english;
+mod files;
 mod metrics;
 
 use crate::support::sandbox::PROGRAM;
