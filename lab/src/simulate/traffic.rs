@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Outputs of one job in flight on a route from one worker to another.
 #[derive(Default)]
-struct Way {
+struct MeasuredRoute {
     maps: BTreeSet<AttemptId>,
     /// Output that was announced while no other was in flight, and its time. It did not wait for another.
     alone: Option<(AttemptId, Time)>,
@@ -25,7 +25,7 @@ enum Direction {
 /// One direction of one worker.
 #[derive(Default)]
 struct End {
-    on_the_way: usize,
+    in_flight: usize,
     /// Time during which any transfer was in flight here.
     busy: Span,
     bytes: f64,
@@ -35,25 +35,25 @@ struct End {
 #[derive(Default)]
 pub(super) struct Traffic {
     /// Routes by job, receiver and sender.
-    ways: BTreeMap<(JobId, WorkerId, WorkerId), Way>,
+    routes: BTreeMap<(JobId, WorkerId, WorkerId), MeasuredRoute>,
     ends: BTreeMap<(Direction, WorkerId), End>,
 }
 
 impl Traffic {
     /// Advances the time by this span, in which nothing changed.
     pub(super) fn pass(&mut self, span: Span) {
-        self.ends.values_mut().filter(|end| 0 < end.on_the_way).for_each(|end| end.busy += span);
+        self.ends.values_mut().filter(|end| 0 < end.in_flight).for_each(|end| end.busy += span);
     }
 
     /// Handles an announced output, which may be fetched from now on.
     pub(super) fn announced(&mut self, now: Time, map: AttemptId, from: WorkerId, to: WorkerId) {
-        let way = self.ways.entry((map.task.job, to, from)).or_default();
-        if way.maps.is_empty() {
-            way.alone = Some((map, now));
+        let route = self.routes.entry((map.task.job, to, from)).or_default();
+        if route.maps.is_empty() {
+            route.alone = Some((map, now));
         }
-        if way.maps.insert(map) {
+        if route.maps.insert(map) {
             for end in ends(to, from) {
-                self.ends.entry(end).or_default().on_the_way += 1;
+                self.ends.entry(end).or_default().in_flight += 1;
             }
         }
     }
@@ -67,20 +67,20 @@ impl Traffic {
         to: WorkerId,
         bytes: f64,
     ) -> Option<Time> {
-        let way = self.ways.get_mut(&(map.task.job, to, from))?;
-        if way.maps.remove(&map) {
+        let route = self.routes.get_mut(&(map.task.job, to, from))?;
+        if route.maps.remove(&map) {
             land(&mut self.ends, ends(to, from), 1, bytes);
         }
-        way.alone.take_if(|(alone, _)| *alone == map).map(|(_, announced)| announced)
+        route.alone.take_if(|(alone, _)| *alone == map).map(|(_, announced)| announced)
     }
 
     /// Discards the transfers for which this is true of their job, receiver and sender.
     pub(super) fn dropped(&mut self, over: impl Fn(JobId, WorkerId, WorkerId) -> bool) {
         let all = &mut self.ends;
-        self.ways.retain(|&(job, to, from), way| {
+        self.routes.retain(|&(job, to, from), route| {
             let stays = !over(job, to, from);
             if !stays {
-                land(all, ends(to, from), way.maps.len(), 0.0);
+                land(all, ends(to, from), route.maps.len(), 0.0);
             }
             stays
         });
@@ -107,7 +107,7 @@ fn land(
 ) {
     for end in ends {
         if let Some(end) = all.get_mut(&end) {
-            end.on_the_way -= outputs;
+            end.in_flight -= outputs;
             end.bytes += bytes;
         }
     }

@@ -114,7 +114,7 @@ impl AsyncClient {
             let (master, seconds) = (&self.master, patience.as_secs_f64());
             say(&match has_job {
                 true => format!(
-                    "the way to the master at {master} broke: looking for it, or for the one that comes in its place, for \
+                    "the connection to the master at {master} broke: looking for it, or for the one that comes in its place, for \
                      {seconds} s"
                 ),
                 false => format!(

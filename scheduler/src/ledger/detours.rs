@@ -19,19 +19,19 @@ impl Ledger {
 
     /// Records the rates at which a home receives bytes. A route counts as cut if fetching what the home lacks would
     /// take longer than making it again elsewhere. If a worker is slow on all its routes, all of them count as cut.
-    pub(crate) fn fetch_rates(&mut self, home: WorkerId, ways: &[FetchRate], out: &mut Vec<Command>) {
+    pub(crate) fn fetch_rates(&mut self, home: WorkerId, rates: &[FetchRate], out: &mut Vec<Command>) {
         let host = |worker| self.workers.get(worker).map(Worker::host);
         let Some(here) = host(home) else { return self.late() };
         // A route between workers of one host gives no information about networks.
-        let apart = |way: &&FetchRate| host(way.from).is_some_and(|there| there != here);
-        let ways: Vec<FetchRate> = ways.iter().filter(apart).copied().collect();
-        for way in &ways {
-            self.rates.enter(home, way, self.now);
+        let apart = |rate: &&FetchRate| host(rate.from).is_some_and(|there| there != here);
+        let rates: Vec<FetchRate> = rates.iter().filter(apart).copied().collect();
+        for rate in &rates {
+            self.rates.enter(home, rate, self.now);
         }
-        let slow: Vec<_> = ways.iter().filter(|way| self.is_worth_a_detour(home, way)).collect();
+        let slow: Vec<_> = rates.iter().filter(|rate| self.is_worth_a_detour(home, rate)).collect();
         let mut news = false;
-        for way in slow {
-            for route in self.slow_ways(home, way.from) {
+        for rate in slow {
+            for route in self.slow_routes(home, rate.from) {
                 news |= self.routes.cut_off(route, self.now, &self.config.routes, true);
             }
         }
@@ -41,26 +41,26 @@ impl Ledger {
     }
 
     /// Returns a slow route, by home and source, and all other routes of an end that is slow on all of them.
-    fn slow_ways(&self, home: WorkerId, from: WorkerId) -> Vec<(WorkerId, WorkerId)> {
-        let mut ways = vec![(home, from)];
+    fn slow_routes(&self, home: WorkerId, from: WorkerId) -> Vec<(WorkerId, WorkerId)> {
+        let mut routes = vec![(home, from)];
         if let Some(end) = self.rates.slow_end((home, from), self.now, &self.config.routes) {
             let others = self.workers.iter().map(|worker| worker.id).filter(|&other| other != end);
-            ways.extend(others.flat_map(|other| [(end, other), (other, end)]));
+            routes.extend(others.flat_map(|other| [(end, other), (other, end)]));
         }
-        ways
+        routes
     }
 
     /// True if a route is far slower than others and making the outputs behind it again is faster than fetching them.
-    fn is_worth_a_detour(&self, home: WorkerId, way: &FetchRate) -> bool {
+    fn is_worth_a_detour(&self, home: WorkerId, rate: &FetchRate) -> bool {
         let limits = &self.config.routes;
-        let Some(bytes_per_second) = self.rates.far_below_peers(home, way, self.now, limits) else {
+        let Some(bytes_per_second) = self.rates.far_below_peers(home, rate, self.now, limits) else {
             return false;
         };
-        let elsewhere = self.workers.iter().filter(|worker| worker.id != way.from && worker.id != home);
+        let elsewhere = self.workers.iter().filter(|worker| worker.id != rate.from && worker.id != home);
         let slots: u32 = elsewhere.map(|worker| worker.slots().count(TaskKind::Map)).sum();
         let (mut bytes, mut work) = (0.0, 0.0);
         for job in self.jobs.values() {
-            let behind = job.behind(home, way.from);
+            let behind = job.behind(home, rate.from);
             if behind.pinned {
                 return false;
             }

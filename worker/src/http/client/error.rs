@@ -162,7 +162,7 @@ impl ExitsWith for HttpError {
             ),
             _ => Exit::hinted(
                 exit::CLUSTER,
-                "`gristmill cluster doctor` looks at the master and the ways to it",
+                "`gristmill cluster doctor` looks at the master and the routes to it",
             ),
         }
     }
