@@ -8,9 +8,9 @@
 //! memory can be kept over restarts of the master.
 
 use crate::catalogue::Entry;
+use crate::estimate::estimator::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 use crate::estimate::linear::{Linear, Rates};
 use crate::estimate::tasks::{Tasks, mean_reduce};
-use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 use crate::station::Station;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

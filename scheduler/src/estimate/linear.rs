@@ -7,8 +7,8 @@
 //! Limits: it does not remember earlier jobs (`history` does).
 
 use crate::catalogue::Entry;
+use crate::estimate::estimator::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 use crate::estimate::tasks::{Tasks, mean_reduce};
-use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {

@@ -4,8 +4,8 @@
 //! them in an isolated run; for other jobs it is equal to `linear`.
 
 use crate::catalogue::Entry;
+use crate::estimate::estimator::{Estimator, Facts, Sizes};
 use crate::estimate::linear::Linear;
-use crate::estimate::{Estimator, Facts, Sizes};
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {

@@ -5,7 +5,7 @@
 //! Required: nothing. Limits: it does not predict from bytes (`linear` does).
 
 use crate::catalogue::Entry;
-use crate::estimate::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
+use crate::estimate::estimator::{Estimator, Facts, Sizes, Unit, assemble, shuffle_seconds};
 
 /// Catalogue entry of the estimator.
 pub(super) const ENTRY: Entry<dyn Estimator> = Entry {

@@ -1,10 +1,9 @@
 //! Placements and splits by name.
 
 use crate::catalogue::{self, CatalogueError, Entry, Make};
-use crate::placement::{
-    Placement, Pull, SplitPlacement, TaskSplit, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic,
-    pure_stochastic,
-};
+use crate::placement::interface::Placement;
+use crate::placement::split::{SplitPlacement, TaskSplit};
+use crate::placement::{Pull, dm_ep, fair_split, g_m_1, m_ep, optimal, pure_deterministic, pure_stochastic};
 use crate::queueing::{Bounds, Dtd, QueueError, QueueSetting, Server, mean_sojourn, sojourn_bounds};
 
 const SPLITS: [Entry<TaskSplit>; 7] = [

@@ -7,7 +7,7 @@
 use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::{Job, Workers};
-use crate::placement::{Choice, HomeRequest, Offer, Placement};
+use crate::placement::interface::{Choice, HomeRequest, Offer, Placement};
 use std::cmp::Reverse;
 
 /// Pull placement. Its only state is the worker of the last home, so that ties rotate over the workers.

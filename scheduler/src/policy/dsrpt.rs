@@ -11,8 +11,8 @@
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
-use crate::policy::Policy;
 use crate::policy::asrpt::slot_length;
+use crate::policy::interface::Policy;
 use crate::policy::srpt::virtual_list::{VirtualRun, VirtuallyServed};
 use crate::units::Span;
 use crate::view::{Change, Station, View};

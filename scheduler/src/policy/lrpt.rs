@@ -12,8 +12,8 @@
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, order_of};
-use crate::policy::Policy;
 use crate::policy::asrpt::PREEMPTIVE;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::{Ordered, ShuffleRule, turn};
 use crate::policy::srpt::{WorkKey, work_left};
 use crate::view::{Change, View};

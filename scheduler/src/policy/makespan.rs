@@ -11,7 +11,7 @@
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason};
-use crate::policy::Policy;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::{Ordered, ShuffleRule};
 use crate::view::{Change, Handle, Station, View};
 

@@ -15,7 +15,7 @@
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, order_of};
-use crate::policy::Policy;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::{Ordered, ShuffleRule};
 use crate::view::{Change, Handle, Station, View};
 

@@ -13,8 +13,9 @@
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::can;
-use crate::policy::{Policy, Ranked};
 use crate::station::PerStation;
 use crate::view::{Change, Handle, Station, View};
 

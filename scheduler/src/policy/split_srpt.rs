@@ -18,8 +18,9 @@
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Line, Plan, Reason, Share, order_of};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::{can, is_fed, merged};
-use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Station, View};
 
 /// Catalogue entry of the policy.

@@ -7,7 +7,8 @@ use crate::catalogue::{ArgumentError, Arguments, Parameter};
 use crate::ids::TaskKind;
 use crate::ids::WorkerId;
 use crate::ledger::Worker;
-use crate::placement::{AssignmentRequest, Choice, HomeRequest, Offer, Placement, Pull};
+use crate::placement::Pull;
+use crate::placement::interface::{AssignmentRequest, Choice, HomeRequest, Offer, Placement};
 use crate::queueing::{Dtd, QueueError, QueueSetting, Server};
 use std::collections::BTreeMap;
 

@@ -18,10 +18,11 @@
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::turn;
 use crate::policy::srpt::virtual_list::VirtualRun;
 use crate::policy::srpt::{WorkKey, work_left};
-use crate::policy::{Policy, Ranked};
 use crate::units::Span;
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;

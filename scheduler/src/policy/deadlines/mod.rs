@@ -24,7 +24,8 @@ pub use judged::{DeadlineState, JobStanding};
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share};
-use crate::policy::{Policy, Ranked};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::units::{Span, Time};
 use crate::view::{Change, Handle, Station, View};
 use judged::{SlotPriority, WaitingJob, waiting_job};

@@ -11,8 +11,9 @@
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::policy::ranked::Walk;
-use crate::policy::{Policy, Ranked};
 use crate::station::PerStation;
 use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;

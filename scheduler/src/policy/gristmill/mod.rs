@@ -24,8 +24,9 @@ mod fair_run;
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::{can, merged, walk};
-use crate::policy::{Policy, Ranked};
 use crate::view::{Change, Handle, Station, View};
 use fair_run::FairRun;
 

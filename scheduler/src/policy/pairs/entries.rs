@@ -3,7 +3,7 @@
 use super::Pairs;
 use super::rule::{POLICIES, RULES};
 use crate::catalogue::{Entry, Make};
-use crate::policy::Policy;
+use crate::policy::interface::Policy;
 
 const fn entry<const PLACE: usize>() -> Entry<dyn Policy> {
     let Entry { name, paper, summary, parameters, .. } = RULES[PLACE];

@@ -42,8 +42,9 @@ mod waiting;
 
 use crate::job::Size;
 use crate::plan::{Plan, Reason, Share};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::policy::ordered::{can, merged, walk};
-use crate::policy::{Policy, Ranked};
 use crate::station::PerStation;
 use crate::view::{Change, Handle, Row, Station, View};
 use rand::{RngExt as _, SeedableRng as _};

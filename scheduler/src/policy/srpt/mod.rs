@@ -13,7 +13,8 @@ pub(crate) mod virtual_list;
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
-use crate::policy::{Policy, Ranked};
+use crate::policy::Ranked;
+use crate::policy::interface::Policy;
 use crate::view::{Change, Handle, Row, Station, View};
 
 /// Catalogue entry of the policy.

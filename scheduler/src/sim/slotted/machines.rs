@@ -1,6 +1,6 @@
 //! Machines of the slotted model: they execute the plan of one slot and keep the work left.
 
-use super::{Config, SlotService};
+use super::config::{Config, SlotService};
 use crate::ledger::lines::LineCredits;
 use crate::metrics::JobRecord;
 use crate::plan::{Floor, Line, Reason, Share};
@@ -85,7 +85,7 @@ impl<'a> MachineWork<'a> {
             maps_done: self.maps_done,
             completion,
             work: PerStation::new(job.work[Station::Map], 0.0, self.reduces.iter().sum()),
-            deadline: job.deadline.map(super::time_of),
+            deadline: job.deadline.map(super::config::time_of),
             weight: if job.weight == 0.0 { 1.0 } else { job.weight },
         }
     }

@@ -11,10 +11,13 @@
 //! The model has no shuffle (sizes at that station are ignored), no placement, and no fractions of a unit.
 
 mod alone;
+mod config;
 pub mod lower_bound;
 mod machines;
 
 pub use alone::alone;
+use config::time_of;
+pub use config::{Config, SlotService};
 
 use crate::metrics::JobRecord;
 use crate::plan::Plan;
@@ -32,39 +35,6 @@ pub(crate) const IDLE_SLOTS_MAX: u32 = 100_000;
 
 /// Maximum units of a job at a station, and last slot in which it may arrive. All numbers up to here are exact.
 pub const UNITS_MAX: f64 = 1e9;
-
-/// Parameters of the modelled system.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// Number of machines, at least 1.
-    pub machines: u32,
-    /// True if reduces can be interrupted and spread over machines.
-    pub preemptive: bool,
-    /// True if reduces wait for the slot after their job's last map. Without it the model is that of Lemma 1, in which
-    /// SRPT is optimal.
-    pub precedence: bool,
-}
-
-impl Config {
-    /// Creates the model for this policy: preemptive if requested or required; without precedence only for the bound
-    /// `srpt`.
-    #[must_use]
-    pub fn for_policy(policy: &dyn Policy, machines: u32, preemptive: bool) -> Self {
-        let bound = policy.name() == "srpt";
-        Self { machines, preemptive: preemptive || policy.preempts() || bound, precedence: !bound }
-    }
-}
-
-/// Service of one job in one slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlotService {
-    /// Index of the job in the order of arrival, from 0.
-    pub seq: u64,
-    /// Number of machines that worked on its maps.
-    pub maps: u32,
-    /// Number of machines that worked on its reduces.
-    pub reduces: u32,
-}
 
 /// Runs these jobs, given in the order of arrival, until all have ended. `sink` receives the record of each job at the
 /// end of its last slot. After each slot `observer` receives its number, from 1, and the served jobs, in the order of
@@ -118,10 +88,6 @@ fn slot_of(arrival: f64) -> u64 {
 fn units_of(job: &Job) -> [u64; 2] {
     let work = MachineWork::new(0, job).remaining();
     [work[Station::Map] as u64, work[Station::Reduce] as u64]
-}
-
-fn time_of(seconds: f64) -> Time {
-    Time((seconds * 1e9) as u64)
 }
 
 fn check_config(policy: &dyn Policy, config: &Config) -> Result<(), SimError> {
