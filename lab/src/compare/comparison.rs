@@ -32,7 +32,7 @@ pub struct Options {
     pub repetitions: u32,
     /// Cluster of the runs.
     pub site: Site,
-    /// Directory for runs and data; see [`ComparisonStore`].
+    /// Directory for runs and data; see [`ComparisonStore`](super::store::ComparisonStore).
     pub directory: PathBuf,
     /// True to resume with the runs in the directory.
     pub resume: bool,
@@ -41,7 +41,7 @@ pub struct Options {
     /// True to run a few jobs before all others that measure the system's cost of tasks, so that runs can
     /// be predicted.
     pub calibrate: bool,
-    /// True to also run each distinct job alone, [`alone::RUNS`] times, for slowdown and for the oracle.
+    /// True to also run each distinct job alone, [`alone::RUNS`](super::alone::RUNS) times, for slowdown and for the oracle.
     pub isolated: bool,
     /// True to sync parts to disk.
     pub sync: bool,

@@ -77,7 +77,7 @@ pub struct StreamingJob {
     pub variables: BTreeMap<String, String>,
     /// Files that tasks find in their working directory, if every worker sees their paths.
     pub files: Vec<ShippedFile>,
-    /// File written by [`write_bundle`] with the files that are sent with the job, named as in this system.
+    /// File written by [`write_bundle`](crate::write_bundle) with the files that are sent with the job, named as in this system.
     pub bundle: Option<String>,
     /// First number of the job's name in Hadoop's format, `job_STAMP_0001`.
     pub stamp: u64,

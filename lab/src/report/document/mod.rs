@@ -27,7 +27,7 @@ pub struct DocumentPart<'a> {
     pub about: &'a [String],
     /// Sections in order.
     pub sections: &'a [Section],
-    /// Directory next to the page with the [`files`](Part::files) of this part; `None` without files.
+    /// Directory next to the page with the [`files`](DocumentPart::files) of this part; `None` without files.
     pub directory: Option<&'a str>,
 }
 
