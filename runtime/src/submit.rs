@@ -1,7 +1,7 @@
 //! From a job and its options to a submission: lists files, cuts splits, samples keys and claims the output directory.
 //!
-//! All of this runs on the submitter, blocking, before any task starts; every error that can be detected here is
-//! reported here.
+//! All of this runs on the submitter, blocking, before any task starts; what names, sizes and
+//! settings show to be wrong is reported here.
 
 use crate::api::{ExactWork, SCHEMA, Submission};
 use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
@@ -17,7 +17,7 @@ use gristmill_worker::exit::{self, Exit, ExitsWith};
 use gristmill_worker::fault;
 use gristmill_worker::http::{ListenAddress, Secret};
 use gristmill_worker::input::plan::{FileCuts, SplitRules, plan_side, plan_splits};
-use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split};
+use gristmill_worker::input::{FilePath, Input, InputError, InputLimits, Piece, Place, Split, check_tables};
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::record::RecordFormat;
 use gristmill_worker::task::{Fault, TaskFailure};
@@ -319,6 +319,7 @@ pub(crate) fn plan(
     let inputs = with_columns(plan.inputs(), &options.read_columns)?;
     let splits = with_bare_tasks(&plan, plan_splits(&inputs, &listing, rules(options)).map_err(input)?);
     let side = plan_side(plan.side_inputs(), &listing).map_err(input)?;
+    check_tables(&splits).and_then(|()| check_tables(&side)).map_err(input)?;
     let part_format = options.part_format.unwrap_or(plan.part_format());
     let reduces = plan.reduces().or(options.reduces).unwrap_or_else(|| cluster.slots().max(1));
     check_settings(&inputs, part_format, splits.len(), reduces, options.exact.as_ref(), cluster)

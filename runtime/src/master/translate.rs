@@ -1,4 +1,5 @@
-//! Conversions between the wire and the core. No other file converts between frames and facts.
+//! Conversions of types of the wire into those of the core and back: failures, splits, shares and orders of the shuffle.
+//! The files of `state` decide which frame becomes which event.
 
 use crate::api::{FailureCode, JobFailure, Submission};
 use gristmill_scheduler::command::{Cause, Outcome};

@@ -49,5 +49,5 @@ pub use record::{Block, Blocks, Record, Records, Source};
 pub use source::{ByteSource, FileAccess};
 pub use split::{Compression, FileStamp, Piece, Place, Split};
 pub use table::{Table, TableKind};
-pub use tables::{OpenRows, plug_in_tables};
+pub use tables::{OpenRows, check_tables, plug_in_tables};
 pub use window::{Buffered, Fill, Window};

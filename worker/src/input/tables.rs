@@ -10,7 +10,7 @@
 use super::error::InputError;
 use super::format::RecordFormat;
 use super::source::ByteSource;
-use super::split::Piece;
+use super::split::{Piece, Split};
 use super::table::Table;
 use super::window::Window;
 use std::sync::OnceLock;
@@ -37,11 +37,25 @@ pub(super) fn table_rows(
     format: RecordFormat,
     file: Box<dyn ByteSource>,
 ) -> Result<(Box<dyn Window>, u64), InputError> {
-    let not_built_in = || {
-        InputError::refused(format!(
-            "input {} is a {} file, which this program was built without reading (the feature `formats`)",
-            piece.name, table.kind
-        ))
-    };
-    OPEN.get().ok_or_else(not_built_in)?(piece, table, format, file)
+    let open = OPEN.get().ok_or_else(|| not_built_in(piece, table))?;
+    open(piece, table, format, file)
+}
+
+fn not_built_in(piece: &Piece, table: &Table) -> InputError {
+    InputError::refused(format!(
+        "input {} is a {} file, which this program was built without reading (the feature `formats`)",
+        piece.name, table.kind
+    ))
+}
+
+/// Checks that this program reads the tables among the pieces of splits, by the names of their files.
+///
+/// # Errors
+/// A table in a program that was built without what reads such files.
+pub fn check_tables(splits: &[Split]) -> Result<(), InputError> {
+    let mut pieces = splits.iter().flat_map(|split| &split.pieces);
+    match pieces.find_map(|piece| piece.table.as_ref().map(|table| (piece, table))) {
+        Some((piece, table)) if OPEN.get().is_none() => Err(not_built_in(piece, table)),
+        _ => Ok(()),
+    }
 }
