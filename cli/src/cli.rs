@@ -110,6 +110,7 @@ enum LabCommand {
     /// Replay a journal under other policies
     Whatif(whatif::WhatifCommand),
     /// Run the experiments of the papers again and write their figures and tables
+    #[cfg_attr(not(feature = "papers"), command(hide = true))]
     Paper(paper::PaperCommand),
     /// Put waiting jobs in order
     Order(order::OrderCommand),
@@ -118,6 +119,7 @@ enum LabCommand {
     /// Choose how many workers of which kind to buy
     Size(queues::SizeCommand),
     /// Compute worked cases and compare
+    #[cfg_attr(not(feature = "papers"), command(hide = true))]
     Verify(verify::VerifyCommand),
 }
 
@@ -246,7 +248,11 @@ fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
         return Some(format!("`{typed}` is a job: gristmill run {typed}"));
     }
     let run = run::run_command(registry).no_binary_name(true).try_get_matches_from([typed]);
-    match run.err()?.get(ContextKind::SuggestedSubcommand)? {
+    let meant = run.err()?;
+    let meant = meant.get(ContextKind::SuggestedSubcommand)?;
+    match meant {
+        // Clap's own tip names the job if it was typed after `run`.
+        _ if error.get(ContextKind::SuggestedSubcommand) == Some(meant) => None,
         ContextValue::Strings(names) => Some(format!("is it a job? gristmill run {}", names.last()?)),
         _ => None,
     }

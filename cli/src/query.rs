@@ -5,8 +5,10 @@ use crate::flags::MasterFlags;
 use crate::policy::deciders;
 use crate::settings::Settings;
 use crate::summary;
-use crate::terminal::{complain, stderr_text, stdout_json, stdout_line, stdout_raw, stdout_result};
-use crate::text_table::table;
+use crate::terminal::{
+    complain, stderr_text, stdout_columns, stdout_json, stdout_line, stdout_raw, stdout_result,
+};
+use crate::text_table::{fitted, table};
 use clap::Args;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry, WorkerStatus};
 use gristmill_runtime::client::{Client, ClientError};
@@ -204,7 +206,13 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
         (true, _) => stdout_json(&jobs)?,
         // Not an empty list, as if no job had ever run.
         (false, Some(_)) if jobs.is_empty() => {}
-        (false, _) => stdout_line(&listed(&jobs))?,
+        (false, _) => {
+            let (table, omitted) = listed(&jobs, stdout_columns().unwrap_or(usize::MAX));
+            stdout_line(&table)?;
+            if !omitted.is_empty() {
+                say!("not shown on a terminal of this width: {}", omitted.join(", "));
+            }
+        }
     }
     let Some(gap) = gap else { return Ok(exit::OK) };
     let (kind, code) = if jobs.is_empty() { ("error", exit::ENVIRONMENT) } else { ("warning", exit::OK) };
@@ -216,9 +224,24 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-fn listed(jobs: &[JobStatus]) -> String {
+/// Columns of the list of jobs that a narrow terminal does not show, the first to go first.
+const LEAST: [&str; 10] = [
+    "SUBMITTED",
+    "STARTED",
+    "ENDED",
+    "PRIORITY",
+    "WEIGHT",
+    "POOL",
+    "DEADLINE",
+    "OWNER",
+    "WAITING",
+    "REDUCES",
+];
+
+/// Table of the jobs, and the columns that do not fit a width.
+fn listed(jobs: &[JobStatus], width: usize) -> (String, Vec<&'static str>) {
     let rows = jobs.iter().map(|job| {
-        [
+        vec![
             job.job.to_string(),
             job.name.clone(),
             owner(job),
@@ -255,7 +278,7 @@ fn listed(jobs: &[JobStatus]) -> String {
         "ENDED",
         "OUTPUT",
     ];
-    table(&header, rows)
+    fitted(&header, rows, &LEAST, width)
 }
 
 /// Token that submitted a job.

@@ -58,6 +58,14 @@ pub(crate) fn shown(text: &dyn fmt::Display) -> String {
     sanitize::lines(&text.to_string()).into_owned()
 }
 
+/// Returns the number of columns of the terminal that stdout is; `None` for a pipe or a file.
+pub(crate) fn stdout_columns() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let size = rustix::termios::tcgetwinsize(stdout.as_fd()).ok()?;
+    // A terminal that knows no width says 0.
+    (0 < size.ws_col).then_some(size.ws_col.into())
+}
+
 /// Prints a value as JSON on several lines.
 pub(crate) fn stdout_json<T: serde::Serialize + ?Sized>(value: &T) -> anyhow::Result<()> {
     stdout_line(&serde_json::to_string_pretty(value)?)

@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use crate::trusted::{self, TrustError};
-use crate::usage::usage;
+use crate::usage::{usage, usage_hinted};
 use clap::Args;
 use gristmill_worker::directory::Closed;
 use gristmill_worker::http::{Endpoint, JoinLine, Permissions, Plaintext};
@@ -94,11 +94,10 @@ pub fn state_dir(named: Option<&PathBuf>, settings: &Settings) -> anyhow::Result
 /// Reads the join line of the master that was started in this state directory.
 fn own_join(path: &Path) -> anyhow::Result<String> {
     trusted::read(path, Closed::Altogether).map_err(|error| match error {
-        TrustError::Io { path, source } => usage(format!(
-            "no master is known: could not read the join line in {} ({source}); start one with `gristmill cluster master`, or \
-             name the file with its join line with --join FILE",
-            path.display()
-        )),
+        TrustError::Io { path, source } => usage_hinted(
+            format!("no master is known: could not read the join line in {} ({source})", path.display()),
+            "start one with `gristmill cluster master`, or name the file with its join line with --join FILE",
+        ),
         untrusted => untrusted.into(),
     })
 }

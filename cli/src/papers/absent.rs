@@ -12,7 +12,7 @@ pub struct Absent {
 
 fn absent(command: &str) -> anyhow::Error {
     usage(format!(
-        "this program was built without `gristmill {command}` (the feature `papers`): \
+        "this program was built without `gristmill lab {command}` (the feature `papers`): \
          build it with `cargo build --release -p gristmill --features papers`"
     ))
 }

@@ -14,7 +14,8 @@ mod runs;
 mod source;
 
 use crate::files::write_whole;
-use crate::terminal::{stdout_result, stdout_text};
+use crate::terminal::{stdout_columns, stdout_result, stdout_text};
+use crate::text_table::wrapped;
 use crate::usage::usage;
 use ended::{AloneTimes, EndedJob};
 pub use flags::SimCommand;
@@ -31,7 +32,11 @@ use source::SimulatedJobs;
 /// `gristmill lab sim`.
 pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     if flags.list {
-        stdout_text(&list::text(registry))?;
+        let list = list::text(registry);
+        match stdout_columns() {
+            Some(width) => stdout_text(&wrapped(&list, width))?,
+            None => stdout_text(&list)?,
+        }
         return Ok(exit::OK);
     }
     let policies = split_list(&flags.policy);

@@ -253,4 +253,6 @@ fn mistyped_command_or_job_gets_a_suggestion() {
     ] {
         sandbox.run(typed.split(' ')).expect_code(2).expect_words(&[words]);
     }
+    let after_run = sandbox.run(["run", "wordcuont"]).expect_code(2).expect_words(&["'wordcount'"]);
+    assert!(!after_run.stderr.contains("is it a job?"), "{}", after_run.stderr);
 }

@@ -186,12 +186,12 @@ fn directories_in_those_that_are_input_are_read_if_asked_for() {
 fn a_url_as_input_says_what_to_do_instead() {
     let sandbox = Sandbox::new();
     // URLs of stores and web servers are read, unless this program was built without them.
-    let url = if cfg!(feature = "stores") {
-        "ftp://example.org/words.txt"
+    let (url, why) = if cfg!(feature = "stores") {
+        ("ftp://example.org/words.txt", "only files and URLs of s3")
     } else {
-        "https://example.org/words.txt"
+        ("https://example.org/words.txt", "the feature `stores`")
     };
-    count(&sandbox, &[url]).expect_code(4).expect_words(&[url, "is a URL", "fetch it first"]);
+    count(&sandbox, &[url]).expect_code(4).expect_words(&[url, "is a URL", why, "fetch it first"]);
 }
 
 #[test]
@@ -231,7 +231,11 @@ fn stumbles_come_with_a_next_step() {
     for command in ["worker", "status"] {
         check(&[command, "--join", "nosuch.join"], 2, &["nosuch.join does not exist", next]);
     }
-    check(&["worker"], 2, &["no master is known", "state/join", "start one with `gristmill cluster master`"]);
+    check(
+        &["worker"],
+        2,
+        &["no master is known", "state/join", "hint: start one with `gristmill cluster master`"],
+    );
     let standing = Standing::start(&sandbox, 1);
     sandbox.gristmill(["submit", "wordcount", &input]).finish().expect_code(0);
     let report = sandbox.gristmill(["report", "job-1", "--output", "not/there.html"]).finish();

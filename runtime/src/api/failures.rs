@@ -211,7 +211,7 @@ impl ErrorCode {
             Self::Resources => Exit::hinted(exit::RESOURCES, DESCRIPTORS_HINT),
             Self::Archive => Exit::hinted(
                 exit::ENVIRONMENT,
-                "remove what is there where the master runs; `gristmill history` shows how the job ended",
+                "remove what is there where the master runs; `gristmill job list --ended` shows how the job ended",
             ),
             Self::Job => Exit::hinted(exit::USAGE, "`gristmill job list` lists them"),
             Self::Worker => Exit::hinted(exit::USAGE, "`gristmill cluster status` lists them"),

@@ -407,10 +407,12 @@ fn parse(text: &str) -> Result<(Place, FilePath), InputError> {
             Ok((Place::Store, FilePath::from(text)))
         }
         None if is_url(text) => {
-            let stores =
-                if objects::are_plugged_in() { "and those of s3, gs, az, http and https " } else { "" };
+            let why = match Scheme::from_url(text) {
+                Some(_) => "this program was built without object stores (the feature `stores`)",
+                None => "only files and URLs of s3, gs, az, http and https are read",
+            };
             Err(InputError::refused(format!(
-                "input {} is a URL, and only files {stores}are read; fetch it first and name the file, or pipe it in: \
+                "input {} is a URL, and {why}; fetch it first and name the file, or pipe it in: \
                  `curl URL | gristmill run JOB -`",
                 FilePath::from(text)
             )))

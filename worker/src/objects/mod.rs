@@ -1,7 +1,7 @@
 //! Objects in stores that are reached over HTTP: S3, Google Cloud Storage, Azure Blob Storage, web servers.
 //!
 //! Here are URLs, errors and the trait of a bucket ([`ObjectBucket`]); the crate `gristmill-stores` implements it and is
-//! [plugged in](plug_in) by the program. A program without it says so when a bucket is opened.
+//! [plugged in](plug_in) by the program. A program without it refuses URLs among inputs, and says so when a bucket is opened.
 
 mod error;
 mod names;

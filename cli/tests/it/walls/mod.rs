@@ -3,6 +3,7 @@
 mod circles;
 mod english;
 mod files;
+mod hints;
 mod metrics;
 
 use crate::support::sandbox::PROGRAM;

@@ -216,14 +216,17 @@ fn about_job(status: &JobStatus) -> Vec<String> {
     let failed = attempts.failed_user + attempts.failed_other;
     if 0 < failed + attempts.lost + attempts.maps_rerun {
         sentences.push(format!(
-            "of its {} attempts {failed} failed, {} ended with their worker, and maps ran again {} times",
-            attempts.launched, attempts.lost, attempts.maps_rerun
+            "of its {} {failed} failed, {} ended with their worker, and maps ran again {}",
+            counted(attempts.launched.into(), "attempt", "attempts"),
+            attempts.lost,
+            counted(attempts.maps_rerun.into(), "time", "times")
         ));
     }
     if 0 < attempts.backups {
         sentences.push(format!(
-            "{} backups of slow attempts were launched, of which {} ended first",
-            attempts.backups, attempts.backups_won
+            "{} launched, of which {} ended first",
+            counted(attempts.backups.into(), "speculative attempt was", "speculative attempts were"),
+            attempts.backups_won
         ));
     }
     if let Some(outlook) = &status.deadline_outlook {
