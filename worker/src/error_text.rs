@@ -1,4 +1,4 @@
-//! Errors as text.
+//! Text of an error with its causes, each said once.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Reports of made-up measurements.
+//! Tests of the report of benchmarks, on measurements that are written down here.
 
 use super::cells::*;
 use super::*;

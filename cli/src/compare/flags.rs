@@ -1,4 +1,4 @@
-//! Flags of `lab compare`.
+//! Flags of `lab compare`: the workload's file, repetitions, verdicts, and the directory of the pages.
 
 use clap::Args;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Flags of `cluster doctor`.
+//! Flags of `cluster doctor`: what it examines, the cluster it asks, and what it prints.
 
 use crate::flags::{DiskFlags, MasterFlags};
 use clap::Args;

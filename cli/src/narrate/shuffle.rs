@@ -1,4 +1,4 @@
-//! Steps of the shuffle.
+//! Story of the shuffle of a `--narrate` run: each fetch of segments by a home, and which maps still ran meanwhile.
 
 use super::body::{StepKind, StoryBody, StoryStep};
 use super::facts::StoryFacts;

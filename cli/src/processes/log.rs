@@ -1,4 +1,4 @@
-//! Log of this program.
+//! The program's own log on stderr: its level and form for masters, workers and clients.
 
 use std::io::IsTerminal;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! Flags of `lab sim`.
+//! Flags of `lab sim`: model, policies, seeds, jobs, machines, and the form of the results.
 
 use super::{machines, source};
 use clap::{Args, ValueEnum, value_parser};

@@ -1,4 +1,4 @@
-//! All runs of one policy.
+//! The runs of one policy in `lab sim`, one for each seed, from which a row of its table is made.
 
 use gristmill_scheduler::metrics::RunMetrics;
 

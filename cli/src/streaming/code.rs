@@ -1,4 +1,4 @@
-//! Exit codes of Hadoop Streaming.
+//! Exit codes of Hadoop Streaming, which `gristmill streaming` and the program as `hadoop` end with.
 
 pub const OK: u8 = 0;
 /// The job failed, or an argument is invalid.

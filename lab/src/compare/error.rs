@@ -1,4 +1,4 @@
-//! Errors of a comparison.
+//! Reasons for which a comparison of policies cannot be run, and their exit codes.
 
 use super::store::StoreError;
 use super::workload::DrawError;

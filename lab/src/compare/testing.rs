@@ -1,4 +1,4 @@
-//! Made-up runs for tests.
+//! Runs of jobs that are written down by hand, for tests of statistics and pages of comparisons.
 
 use super::comparison::Comparison;
 use super::record::{

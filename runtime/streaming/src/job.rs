@@ -1,4 +1,4 @@
-//! Job of Hadoop Streaming.
+//! A job of Hadoop Streaming as it is submitted: its commands, shipped files, fields of keys and input.
 
 use super::fields::FieldRule;
 use super::key_specs::KeySpecs;

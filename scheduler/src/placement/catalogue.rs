@@ -1,4 +1,4 @@
-//! Placements and splits by name.
+//! Tables of placements, and of splits of arriving tasks over workers, by their names on the command line.
 
 use crate::catalogue::{self, CatalogueError, Entry, Make};
 use crate::placement::interface::Placement;

@@ -1,4 +1,4 @@
-//! Interface of policies.
+//! The trait that a policy implements: it observes changes of jobs and writes grants into a plan.
 
 use crate::plan::Plan;
 use crate::view::{Change, Handle, View};

@@ -1,4 +1,4 @@
-//! Interface of generators of jobs.
+//! The trait that a generator of jobs implements, from a seed to jobs in the order of arrival.
 
 use super::Job;
 

@@ -1,4 +1,4 @@
-//! Files with columnar tables.
+//! Tests of Parquet and Arrow files as inputs and outputs: cuts, rows as text, columns, and damaged files.
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression as Codec, ZstdLevel};

@@ -1,4 +1,4 @@
-//! A job on a worker.
+//! A job on a worker: its order, its functions or why there are none, and what its attempts share.
 
 use super::config::JobSource;
 use super::failed::{Destination, Failed};

@@ -1,4 +1,4 @@
-//! Peak memory of this process.
+//! Largest resident memory of the worker's process, read seldom enough for many short maps.
 
 use crate::machine;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Errors of plans.
+//! Reasons for which the parameters or inputs of a job make no plan.
 
 /// Error of planning a job from its parameters or inputs. The first two are errors of the command (exit code 2), the
 /// third is an error of the input (exit code 4).

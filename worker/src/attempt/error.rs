@@ -1,4 +1,4 @@
-//! Errors of user code.
+//! The error that mappers and reducers return, and its kind, which decides on retries and on skipped records.
 
 use crate::error_text::chain;
 use crate::input::InputError;

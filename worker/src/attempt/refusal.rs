@@ -1,4 +1,4 @@
-//! Bad records reported by mappers.
+//! Handling of a record that a mapper refuses: it is skipped if the job allows that, or fails the attempt.
 
 use super::{FailureKind, TaskError, TaskResult};
 use crate::input::{BadRecords, Record};

@@ -1,4 +1,4 @@
-//! Results of successful attempts.
+//! Results that an attempt of a map or a reduce hands to the worker when it has succeeded.
 
 use crate::input::{SplitBlocks, bad_records};
 use crate::narration::MapStory;

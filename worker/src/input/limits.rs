@@ -1,4 +1,4 @@
-//! Limits of reading.
+//! Limits of reading an input: bytes of a record, a block and decompressed data, and number of bad records.
 
 /// Limits of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Records, and blocks of records.
+//! Records and the blocks in which they come to a mapper, with their place in the input.
 
 use super::border::first_record;
 use super::error::InputError;

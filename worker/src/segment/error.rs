@@ -1,4 +1,4 @@
-//! Errors of segments.
+//! Reasons for which a segment cannot be written, read or trusted.
 
 use super::SegmentId;
 use std::io;

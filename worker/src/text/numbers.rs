@@ -1,4 +1,4 @@
-//! Integers from decimal digits.
+//! Parses integers that consist of decimal digits alone.
 
 /// Parses decimal digits only: at least one, no sign, no space. `None` for anything else, also if the number exceeds a
 /// `u64`.

@@ -1,4 +1,4 @@
-//! Tests of the text functions.
+//! Tests of words, lines and fields that are found in text many bytes at once, against plain code.
 
 use super::words::{white_space_mask, white_space_mask_plain};
 use super::*;

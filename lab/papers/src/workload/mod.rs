@@ -1,4 +1,4 @@
-//! Generators of the papers' workloads.
+//! Generators of the papers' workloads, which `lab sim --workload` calls by their names.
 
 pub(crate) mod asrpt;
 pub(crate) mod deadlines;

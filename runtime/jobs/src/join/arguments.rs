@@ -1,4 +1,4 @@
-//! Arguments of the job.
+//! Arguments of the job `join`: both tables, the columns that must be equal, and the strategy.
 
 use super::super::delimiter::parse_delimiter;
 use super::columns::{JoinColumn, JoinedColumn, PreparedJoin, parse_on, parse_output_column};

@@ -1,4 +1,4 @@
-//! Arguments of the job.
+//! Arguments of the job `sort`: its inputs, and the bytes or field that records are sorted by.
 
 use super::super::delimiter::parse_delimiter;
 use super::byte_range::ByteRange;

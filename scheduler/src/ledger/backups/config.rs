@@ -1,4 +1,4 @@
-//! Limits of speculative attempts.
+//! Limits of speculative attempts: how slow a task must be, and how many attempts run at once.
 
 use crate::units::Span;
 

@@ -1,4 +1,4 @@
-//! Simulated workers, and timers.
+//! Times at which pieces of work and transfers of the cluster simulator end, and the slots of its workers.
 
 use crate::event::Slots;
 use crate::ids::AttemptId;

@@ -1,4 +1,4 @@
-//! Opens and removes jobs.
+//! Opens a job on a worker when the master orders it, and removes its data when it has ended.
 
 use super::Agent;
 use crate::agent::files::{self, FileKey, JobFiles};

@@ -1,4 +1,4 @@
-//! Errors of requests.
+//! Failures of a request to a master or worker, the phase in which it failed, and exit codes and hints.
 
 use crate::exit::{self, Exit, ExitsWith};
 use crate::http::secret::SecretError;

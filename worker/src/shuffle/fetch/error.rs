@@ -1,4 +1,4 @@
-//! Errors of fetching segments.
+//! Reasons for which a fetch of segments, or one of its requests, ends without them.
 
 use crate::http::HttpError;
 use gristmill_scheduler::ids::AttemptId;

@@ -1,4 +1,4 @@
-//! Limits of fetching.
+//! Limits of fetching: requests and bytes in flight, retries and their pauses.
 
 use gristmill_scheduler::units::Span;
 

@@ -1,4 +1,4 @@
-//! Applications of the thesis.
+//! An application of the thesis on stragglers, as a job on real processes with its data sets.
 
 use gristmill_lab::compare::workload::{DataSet, JobKind};
 

@@ -1,4 +1,4 @@
-//! Suspended and handed-over reduces.
+//! Tests of the master's part in suspending reduces and handing them over to another attempt.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Injection of faults.
+//! Injects the faults of a scenario into simulated processes and links, and ends them again.
 
 use super::fault::Fault;
 use super::process::{Process, ProcessId};

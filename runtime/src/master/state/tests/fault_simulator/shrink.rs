@@ -1,4 +1,4 @@
-//! Shrinks a failing run.
+//! Runs a scenario of faults, and leaves out faults and jobs of one that fails, as long as it still fails.
 
 use super::scenario::Scenario;
 use super::world::{Shown, World};
