@@ -105,6 +105,8 @@ mod tests {
         let mut agreed = None;
         agree(&mut agreed, "limit", digest(5, 2)).unwrap();
         agree(&mut agreed, "ours", digest(5, 1)).unwrap();
+        let (first, expected) = agreed.unwrap();
+        assert_eq!((first.as_str(), expected.parts), ("limit", 2), "what the others are compared with stays");
     }
 
     #[test]
@@ -118,7 +120,11 @@ mod tests {
     #[test]
     fn output_with_a_wrong_line_is_refused_though_it_is_the_first() {
         let wrong = Digest { wrong: 1, ..digest(5, 1) };
-        assert!(agree(&mut None, "ours", wrong).is_err());
-        assert!(agree(&mut None, "ours", digest(0, 0)).is_err());
+        for refused in [wrong, digest(0, 0)] {
+            let mut agreed = None;
+            let words = agree(&mut agreed, "ours", refused).unwrap_err().to_string();
+            assert!(words.starts_with("the output of ours is wrong: "), "{words}");
+            assert!(agreed.is_none(), "others are not compared with it");
+        }
     }
 }

@@ -4,6 +4,8 @@ use crate::support::sandbox::PROGRAM;
 use crate::support::standing::{Standing, await_join_line, start_worker};
 use crate::support::{Sandbox, is_root, until};
 use crate::user_code::faulty_program;
+use regex::Regex;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -46,13 +48,36 @@ fn first_command() -> Vec<String> {
         .collect()
 }
 
+/// Counts words by a pattern: letters and digits, which a sign of a word's middle may join.
+fn counted_by_pattern(text: &str) -> BTreeMap<&str, u64> {
+    let word = Regex::new(r"\w+(?:[.:'’·][\p{Alphabetic}_]+)*").unwrap();
+    let mut counts = BTreeMap::new();
+    word.find_iter(text).for_each(|word| *counts.entry(word.as_str()).or_default() += 1);
+    counts
+}
+
 #[test]
 fn the_first_command_of_the_readme_counts_words_and_not_signs() {
     let sandbox = Sandbox::new();
-    let printed = sandbox.run_well(first_command()).stdout_text();
-    let words: Vec<&str> = printed.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(words.len(), 10, "{printed}");
-    assert!(words.iter().all(|word| word.chars().all(char::is_alphanumeric)), "{printed}");
+    let command = first_command();
+    let files: Vec<&String> = command.iter().filter(|word| word.ends_with(".md")).collect();
+    let text: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let text = text.join("\n");
+    let expected = counted_by_pattern(&text);
+    let printed = sandbox.run_well(command.clone()).stdout_text();
+    let line = |line: &str| -> (String, u64) {
+        let (word, count) = line.split_once('\t').unwrap();
+        (word.to_owned(), count.parse().unwrap())
+    };
+    let counts: Vec<(String, u64)> = printed.lines().map(line).collect();
+    for (word, count) in &counts {
+        assert!(word.chars().all(char::is_alphanumeric), "{printed}");
+        assert_eq!(expected.get(word.as_str()), Some(count), "{word} in {files:?}");
+    }
+    let mut largest: Vec<u64> = expected.into_values().collect();
+    largest.sort_unstable_by(|one, other| other.cmp(one));
+    let counts: Vec<u64> = counts.into_iter().map(|(_, count)| count).collect();
+    assert_eq!(counts, largest[..10], "the ten most frequent, in order");
 }
 
 #[test]

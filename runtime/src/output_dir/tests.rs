@@ -131,7 +131,11 @@ fn claim_of_one_job_is_not_given_to_another() {
     let claimed = OutputDirectory::claim(&out, false, false, "1").unwrap();
     let hold = |job| claim::hold(&claimed.temporary, &claimed.probe, true, Some(job));
     let _first = hold(JobId(3)).unwrap();
-    assert!(hold(JobId(4)).is_err());
+    let refused = hold(JobId(4)).unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.to_string()),
+        (io::ErrorKind::AlreadyExists, "it is that of job-3".to_owned())
+    );
     hold(JobId(3)).unwrap();
 }
 
