@@ -74,7 +74,7 @@ impl fmt::Display for Failure {
             Failure::Corrupt => "segment corrupt",
             Failure::Cancelled => "cancelled",
             Failure::Lost => "worker lost",
-            Failure::Unreachable => "way cut off",
+            Failure::Unreachable => "route cut off",
         })
     }
 }
@@ -214,7 +214,12 @@ pub enum Event {
     /// Heartbeats of a worker are overdue, but not for so long that it is lost; or they have resumed.
     WorkerSilent { worker: WorkerId, silent: bool },
     /// Rates at which bytes come to a home from others. Reported repeatedly while requests are in flight.
-    FetchRates { home: WorkerId, ways: Vec<FetchRate> },
+    FetchRates {
+        home: WorkerId,
+        // Journals have this name.
+        #[serde(rename = "ways")]
+        routes: Vec<FetchRate>,
+    },
     /// Free space of a worker's spill disks. Reported when it matters
     /// ([`Core::room_matters`](crate::core::Core::room_matters)).
     WorkerDiskRoom {

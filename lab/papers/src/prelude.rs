@@ -1,8 +1,8 @@
 //! Names that nearly every figure and claim needs.
 
 pub(crate) use crate::judge::{
-    Known, KnownNumber, Model, Rivals, Seen, by_case, every, in_runs, keeps, log_ratio, mean_by, mean_of,
-    paired, percent,
+    CaseVerdict, Known, KnownNumber, Model, Rivals, by_case, every, in_runs, keeps, log_ratio, mean_by,
+    mean_of, paired, percent,
 };
 pub(crate) use crate::model::{Context, Paper, each_cell};
 pub(crate) use crate::words::{Filled, Holes, PaperWords, holes};

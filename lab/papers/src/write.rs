@@ -64,7 +64,7 @@ struct PaperResults<'a> {
 
 /// Content of `run.json`.
 #[derive(Serialize)]
-struct Where<'a> {
+struct CircumstancesFile<'a> {
     schema: u32,
     #[serde(flatten)]
     circumstances: &'a Circumstances,
@@ -114,7 +114,7 @@ impl Run {
             failures: &self.failures,
         };
         files.push((PathBuf::from("results.json"), json("results.json", &results)?));
-        files.push((PathBuf::from(MARK), json(MARK, &Where { schema: SCHEMA, circumstances })?));
+        files.push((PathBuf::from(MARK), json(MARK, &CircumstancesFile { schema: SCHEMA, circumstances })?));
         Ok(files)
     }
 

@@ -62,7 +62,7 @@ impl Ledger {
             Event::FetchFailed { job, home, map, class } => {
                 self.fetch_failed(*job, *home, *map, *class, out);
             }
-            Event::FetchRates { home, ways } => self.fetch_rates(*home, ways, out),
+            Event::FetchRates { home, routes } => self.fetch_rates(*home, routes, out),
             Event::AttemptProgressed { attempt, read } => self.progressed(*attempt, *read),
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
             Event::NetworkRate { per_worker } => {

@@ -28,7 +28,9 @@ struct Rate {
 /// Last known rates of routes between workers on different hosts, by home and source.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct RouteRates {
-    ways: BTreeMap<(WorkerId, WorkerId), Rate>,
+    // Snapshots have this name.
+    #[serde(rename = "ways")]
+    routes: BTreeMap<(WorkerId, WorkerId), Rate>,
     /// Upper bound of all rates.
     most: f64,
     pruned: Time,
@@ -39,19 +41,19 @@ impl RouteRates {
     pub(crate) fn enter(&mut self, home: WorkerId, rate: &FetchRate, now: Time) {
         if PEERS_MEMORY <= now.since(self.pruned) {
             self.pruned = now;
-            self.ways.retain(|_, rate| now.since(rate.at) < PEERS_MEMORY);
-            self.most = self.ways.values().map(|rate| rate.bytes_per_second).fold(0.0, f64::max);
+            self.routes.retain(|_, rate| now.since(rate.at) < PEERS_MEMORY);
+            self.most = self.routes.values().map(|rate| rate.bytes_per_second).fold(0.0, f64::max);
         }
         if rate.busy != Span(0) {
             let bytes_per_second = rate.bytes.0 as f64 / rate.busy.seconds();
             self.most = self.most.max(bytes_per_second);
-            self.ways.insert((home, rate.from), Rate { bytes_per_second, at: now });
+            self.routes.insert((home, rate.from), Rate { bytes_per_second, at: now });
         }
     }
 
     /// Removes a lost worker.
     pub(crate) fn lose(&mut self, worker: WorkerId) {
-        self.ways.retain(|&(home, from), _| home != worker && from != worker);
+        self.routes.retain(|&(home, from), _| home != worker && from != worker);
     }
 
     /// Returns the recent rate of the route in bytes per second, if it is far below the rates of others.
@@ -62,7 +64,7 @@ impl RouteRates {
         now: Time,
         limits: &RouteLimits,
     ) -> Option<f64> {
-        let own = self.ways.get(&(home, rate.from))?.bytes_per_second;
+        let own = self.routes.get(&(home, rate.from))?.bytes_per_second;
         let below = |others: f64| own * f64::from(limits.slow_factor) < others;
         // Routes with no bytes at all lead to failed requests, which are handled elsewhere. Most routes end the check
         // here.
@@ -81,8 +83,8 @@ impl RouteRates {
     ) -> Option<WorkerId> {
         let peers = self.peers((home, from), now)?;
         let clear = |end: WorkerId, other: WorkerId| {
-            let own = self.ways.iter().filter(|(way, rate)| {
-                let touches = |worker| way.0 == worker || way.1 == worker;
+            let own = self.routes.iter().filter(|(route, rate)| {
+                let touches = |worker| route.0 == worker || route.1 == worker;
                 touches(end) && !touches(other) && now.since(rate.at) < OWN_MEMORY
             });
             own.into_iter().any(|(_, rate)| peers <= rate.bytes_per_second * f64::from(limits.slow_factor))
@@ -98,7 +100,7 @@ impl RouteRates {
     /// sent. For an even count it is the lower middle value. `None` if no rate is known.
     fn peers(&self, ends: (WorkerId, WorkerId), now: Time) -> Option<f64> {
         let mut best: BTreeMap<WorkerId, f64> = BTreeMap::new();
-        for (&(home, from), rate) in &self.ways {
+        for (&(home, from), rate) in &self.routes {
             if PEERS_MEMORY <= now.since(rate.at) {
                 continue;
             }
@@ -128,9 +130,9 @@ mod tests {
     }
 
     /// Builds rates by home, source and bytes per second, all at the same time.
-    fn rates(ways: &[(usize, usize, u64)]) -> RouteRates {
+    fn rates(routes: &[(usize, usize, u64)]) -> RouteRates {
         let mut rates = RouteRates::default();
-        for &(home, from, bytes) in ways {
+        for &(home, from, bytes) in routes {
             rates.enter(W[home], &rate(from, bytes), at(10));
         }
         rates

@@ -124,12 +124,12 @@ pub struct HeldSegment {
 /// Data removed from a store. Its files are deleted when this is dropped, so it must not be dropped on a thread that
 /// drives connections.
 #[derive(Default)]
-pub struct Gone {
+pub struct DiscardedData {
     gather: Option<Gather>,
     output: Option<Arc<MapOutput>>,
 }
 
-impl Gone {
+impl DiscardedData {
     /// Wraps an output that is not to be held at all.
     #[must_use]
     pub(crate) fn new(output: MapOutput) -> Self {
@@ -173,29 +173,31 @@ impl SegmentStore {
 
     /// Stores the output of a map attempt; a newer attempt replaces an older one. Data that is not kept is in the
     /// result, and deleted with it.
-    pub fn put_output(&self, map: AttemptId, output: Arc<MapOutput>) -> Gone {
-        let gone = |output| Gone { gather: None, output: Some(output) };
+    pub fn put_output(&self, map: AttemptId, output: Arc<MapOutput>) -> DiscardedData {
+        let gone = |output| DiscardedData { gather: None, output: Some(output) };
         let mut jobs = self.jobs();
         let Some(job) = jobs.get_mut(&map.task.job) else { return gone(output) };
         let index = map.task.index;
         if job.outputs.get(&index).is_some_and(|(epoch, _)| map.epoch < *epoch) {
             return gone(output);
         }
-        let Some((_, old)) = job.outputs.insert(index, (map.epoch, output)) else { return Gone::default() };
+        let Some((_, old)) = job.outputs.insert(index, (map.epoch, output)) else {
+            return DiscardedData::default();
+        };
         job.keep_gathered(index, &old);
         gone(old)
     }
 
     /// Drops the output of this attempt, from which nothing was read: another attempt of its map counts.
     #[must_use]
-    pub fn discard_output(&self, map: AttemptId) -> Gone {
+    pub fn discard_output(&self, map: AttemptId) -> DiscardedData {
         let mut jobs = self.jobs();
         let outputs = jobs.get_mut(&map.task.job).filter(|_| map.task.kind == TaskKind::Map);
-        let Some(outputs) = outputs.map(|job| &mut job.outputs) else { return Gone::default() };
+        let Some(outputs) = outputs.map(|job| &mut job.outputs) else { return DiscardedData::default() };
         if outputs.get(&map.task.index).is_none_or(|(epoch, _)| *epoch != map.epoch) {
-            return Gone::default();
+            return DiscardedData::default();
         }
-        Gone { gather: None, output: outputs.remove(&map.task.index).map(|(_, output)| output) }
+        DiscardedData { gather: None, output: outputs.remove(&map.task.index).map(|(_, output)| output) }
     }
 
     /// Drops the own outputs whose segment of this partition cannot be read. Returns their maps and paths. Later
@@ -284,8 +286,8 @@ impl SegmentStore {
 
     /// Stops gathering a partition. Its data is in the result and deleted with it, which may take time on a disk.
     #[must_use]
-    pub fn unhome(&self, job: JobId, partition: u32) -> Gone {
-        Gone {
+    pub fn unhome(&self, job: JobId, partition: u32) -> DiscardedData {
+        DiscardedData {
             gather: self.jobs().get_mut(&job).and_then(|job| job.gathers.remove(&partition)),
             output: None,
         }

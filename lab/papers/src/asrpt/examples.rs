@@ -73,9 +73,9 @@ fn power(ratios: &[(f64, f64)]) -> f64 {
 /// Claim that no online policy has a constant competitive ratio: the adversary raises the ratio of each.
 pub(super) fn no_constant_ratio(online: &[Ratios]) -> Claim {
     let seen = online.iter().map(|ratios| match power(ratios) {
-        power if GROWS < power => Seen::Yes,
-        power if power < CONSTANT => Seen::No,
-        _ => Seen::Unclear,
+        power if GROWS < power => CaseVerdict::Yes,
+        power if power < CONSTANT => CaseVerdict::No,
+        _ => CaseVerdict::Unclear,
     });
     let policies = ONLINE.iter().zip(online).map(|((name, _), ratios)| {
         let last = ratios.last().copied().unwrap_or((f64::NAN, f64::NAN));

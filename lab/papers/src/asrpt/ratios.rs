@@ -72,7 +72,7 @@ pub(super) fn constant_ratio(runs: &AsrptRuns) -> Claim {
         [(0, "preemptive"), (1, "non-preemptive")].into_iter().flat_map(of_scenario).collect();
     let largest = changes.iter().max_by(|(_, a), (_, b)| a.mean.abs().total_cmp(&b.mean.abs()));
     let most = largest.map(|(name, change)| format!("that of {name}, changes by {}", percent(change)));
-    let seen = changes.iter().map(|(_, change)| Seen::alike(change, CONSTANT));
+    let seen = changes.iter().map(|(_, change)| CaseVerdict::alike(change, CONSTANT));
     let constant = 100.0 * CONSTANT;
     let holes = holes![half = SLOTS / 2, slots = SLOTS, most = most.unwrap_or_default(), constant];
     WORDS.claim("constant-ratio", every(seen), holes)
@@ -115,14 +115,15 @@ fn above_in_all_cases(runs: &AsrptRuns, pairs: [(usize, usize, usize); 3]) -> (V
         })
     });
     let differences: Vec<(String, Interval)> = differences.collect();
-    let seen: Vec<Seen> = differences.iter().map(|(_, apart)| Seen::above(apart, 0.0)).collect();
+    let seen: Vec<CaseVerdict> =
+        differences.iter().map(|(_, apart)| CaseVerdict::above(apart, 0.0)).collect();
     let words = differences.iter().min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean)).map(|(what, least)| {
         format!(
             "Above by more than the 95 % interval of the seeds' differences in {} of {} comparisons, below in {}; \
              closest: {what}, {:+.3} ± {:.3}.",
-            Seen::Yes.count(&seen),
+            CaseVerdict::Yes.count(&seen),
             differences.len(),
-            Seen::No.count(&seen),
+            CaseVerdict::No.count(&seen),
             least.mean,
             least.half_width.unwrap_or(f64::INFINITY)
         )
@@ -160,7 +161,7 @@ fn ratio_of_two(runs: &AsrptRuns) -> Claim {
         [mean_of(&all[ASRPT]), mean_of(&over_known.collect::<Vec<f64>>())]
     };
     let found: Vec<[Interval; 2]> = (0..SETTINGS.len()).map(of_setting).collect();
-    let seen = found.iter().map(|[at_most, at_least]| Seen::at_most(at_least, at_most, 2.0));
+    let seen = found.iter().map(|[at_most, at_least]| CaseVerdict::at_most(at_least, at_most, 2.0));
     let [most, least] = [0, 1].map(|end| found.iter().map(|means| means[end].mean).fold(0.0, f64::max));
     WORDS.claim("ratio-of-two", every(seen), holes![least, most])
 }

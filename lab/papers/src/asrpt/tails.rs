@@ -63,7 +63,7 @@ fn tails_of(runs: &AsrptRuns, setting: usize, scenario: usize) -> Tails {
 }
 
 impl Tails {
-    fn in_words(&self, seen: Seen) -> String {
+    fn in_words(&self, seen: CaseVerdict) -> String {
         let mean = |longer: &Vec<f64>| 100.0 * longer.iter().sum::<f64>() / longer.len().max(1) as f64;
         let parts = SCHEDULERS.iter().zip(&self.longer);
         let parts = parts.map(|(scheduler, longer)| format!("{} {:.2} %", scheduler.title, mean(longer)));
@@ -71,17 +71,17 @@ impl Tails {
     }
 
     /// True if the tail of ASRPT is lighter than those of FIFO and Fair, on the same jobs.
-    fn asrpt_is_lightest(&self) -> Seen {
-        Seen::all([1, 2].map(|other| Seen::less(&self.longer[0], &self.longer[other])))
+    fn asrpt_is_lightest(&self) -> CaseVerdict {
+        CaseVerdict::all([1, 2].map(|other| CaseVerdict::less(&self.longer[0], &self.longer[other])))
     }
 
-    fn lrpt_is_heaviest(&self) -> Seen {
-        Seen::all([0, 1, 2].map(|other| Seen::less(&self.longer[other], &self.longer[3])))
+    fn lrpt_is_heaviest(&self) -> CaseVerdict {
+        CaseVerdict::all([0, 1, 2].map(|other| CaseVerdict::less(&self.longer[other], &self.longer[3])))
     }
 
     /// True if more jobs end soon under ASRPT than under any other policy.
-    fn asrpt_is_ahead(&self) -> Seen {
-        Seen::all([1, 2, 3].map(|other| Seen::less(&self.soon[other], &self.soon[0])))
+    fn asrpt_is_ahead(&self) -> CaseVerdict {
+        CaseVerdict::all([1, 2, 3].map(|other| CaseVerdict::less(&self.soon[other], &self.soon[0])))
     }
 }
 
@@ -93,8 +93,8 @@ pub(super) fn section_7_c(runs: &AsrptRuns) -> Section {
 }
 
 pub(super) fn of_tails(cases: &[Tails]) -> Vec<Claim> {
-    let seen = |rule: fn(&Tails) -> Seen| cases.iter().map(rule).collect::<Vec<Seen>>();
-    let yes = |seen: &[Seen]| Seen::Yes.count(seen);
+    let seen = |rule: fn(&Tails) -> CaseVerdict| cases.iter().map(rule).collect::<Vec<CaseVerdict>>();
+    let yes = |seen: &[CaseVerdict]| CaseVerdict::Yes.count(seen);
     let (lightest, heaviest) = (seen(Tails::asrpt_is_lightest), seen(Tails::lrpt_is_heaviest));
     let ahead = yes(&seen(Tails::asrpt_is_ahead));
     let words: Vec<String> = cases.iter().zip(&lightest).map(|(case, &seen)| case.in_words(seen)).collect();

@@ -206,7 +206,7 @@ fn weighted_claims(runs: &[DeadlineTrial], max: &[DeadlineTrial]) -> Vec<Claim> 
         (0..4).all(|job| meets(weighted, job) == meets(max, job))
     };
     let same: Vec<bool> = runs.iter().zip(max).map(same).collect();
-    let mimics = every(gaps.iter().map(|gap| Seen::alike(gap, ALIKE)));
+    let mimics = every(gaps.iter().map(|gap| CaseVerdict::alike(gap, ALIKE)));
     vec![
         in_seeds("same-jobs", &same, []),
         WORDS.claim("mimics", mimics, holes![gaps = words.join(", "), alike = 100.0 * ALIKE]),
@@ -218,7 +218,7 @@ fn weighted_claims(runs: &[DeadlineTrial], max: &[DeadlineTrial]) -> Vec<Claim> 
 pub(super) fn weights_follow(slack: [f64; 3]) -> Claim {
     let [second, joins] = [1, 2].map(|place| slack[0] / slack[place]);
     let follows = [(second, WEIGHTS[1], 1), (joins, WEIGHTS[2], 0)].map(|(weight, printed, decimals)| {
-        Seen::from((weight - printed).abs() <= 0.5 * 0.1_f64.powi(decimals))
+        CaseVerdict::from((weight - printed).abs() <= 0.5 * 0.1_f64.powi(decimals))
     });
     WORDS.claim("weights", by_case(follows), holes![second, joins])
 }

@@ -39,8 +39,8 @@ pub(super) fn of_kinds(max: [&[DeadlineTrial]; 3]) -> Vec<Claim> {
         let words = kinds.map(|(joins, runs)| format!("{:.2} with {}", value(runs), joins.name()));
         words.collect::<Vec<_>>().join(", ")
     };
-    let met = every(max.map(|runs| Seen::from(1.0 <= all_met(runs))));
-    let in_time = by_case(max.map(|runs| Seen::below(&late(runs), 1.0)));
+    let met = every(max.map(|runs| CaseVerdict::from(1.0 <= all_met(runs))));
+    let in_time = by_case(max.map(|runs| CaseVerdict::below(&late(runs), 1.0)));
     vec![
         WORDS.claim("all-meet", met, holes![found = by_kind(&all_met)]),
         WORDS.claim("equation-3", in_time, holes![found = by_kind(&|runs| late(runs).mean)]),

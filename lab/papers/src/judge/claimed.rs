@@ -3,7 +3,7 @@
 //!
 //! Not here: the origin of the numbers.
 
-use super::Seen;
+use super::CaseVerdict;
 use gristmill_scheduler::metrics::Interval;
 use serde::Deserialize;
 
@@ -55,13 +55,13 @@ impl Claimed {
         Interval { mean, ..*ratio }
     }
 
-    pub(crate) fn judge(self, ratio: &Interval) -> Seen {
+    pub(crate) fn judge(self, ratio: &Interval) -> CaseVerdict {
         let [refuted, borne_out] = self.limits();
         let ratio = self.oriented(ratio);
-        match Seen::below(&ratio, borne_out) {
-            Seen::Yes => Seen::Yes,
-            _ if Seen::above(&ratio, refuted) == Seen::Yes => Seen::No,
-            _ => Seen::Unclear,
+        match CaseVerdict::below(&ratio, borne_out) {
+            CaseVerdict::Yes => CaseVerdict::Yes,
+            _ if CaseVerdict::above(&ratio, refuted) == CaseVerdict::Yes => CaseVerdict::No,
+            _ => CaseVerdict::Unclear,
         }
     }
 

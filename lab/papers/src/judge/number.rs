@@ -4,7 +4,7 @@
 //! more easily. Three differences are allowed. The first is the sampling error, of both numbers if both
 //! are samples. The second is the rounding of a printed number. The third is the error of a model, where
 //! a known cause makes the two differ by an amount that is stated beforehand. There is no other
-//! tolerance. Not here: statements (`seen`).
+//! tolerance. Not here: statements (`case_verdict`).
 
 use crate::{Compared, Verdict};
 use gristmill_lab::report::number::number;

@@ -47,10 +47,10 @@ pub(super) fn order_of_means(load: f64, cells: &[PolicyAtLoad]) -> Option<Claim>
     let (over_max, over_split) = (log_ratio(&lps, &max), log_ratio(&lps, &split));
     let apart = log_ratio(&split, &max);
     let seen = [
-        Seen::above(&log_ratio(&max, &bound), 0.0),
-        Seen::above(&over_max, MUCH.ln()),
-        Seen::above(&over_split, MUCH.ln()),
-        Seen::between(&apart, [0.0, LITTLE.ln()]),
+        CaseVerdict::above(&log_ratio(&max, &bound), 0.0),
+        CaseVerdict::above(&over_max, MUCH.ln()),
+        CaseVerdict::above(&over_split, MUCH.ln()),
+        CaseVerdict::between(&apart, [0.0, LITTLE.ln()]),
     ];
     let [lps, max, split, bound] = [lps, max, split, bound].map(|means| mean_of(&means).mean);
     let [over_max, over_split, apart] = [over_max, over_split, apart].map(|ratio| percent(&ratio));

@@ -161,12 +161,13 @@ fn within_bound(key: &str, seed: u64, results: &[InstanceResult], at: usize) -> 
     let worst = results.iter().map(|result| result.parts[at]).fold(0.0, f64::max);
     let keeps = |part: f64| part <= 1.0 + ROUNDING;
     let within = |result: &InstanceResult| match (keeps(result.parts[at]), keeps(result.at_most[at])) {
-        (false, _) => Seen::No,
-        (true, true) => Seen::Yes,
-        (true, false) => Seen::Unclear,
+        (false, _) => CaseVerdict::No,
+        (true, true) => CaseVerdict::Yes,
+        (true, false) => CaseVerdict::Unclear,
     };
-    let seen: Vec<Seen> = results.iter().map(within).collect();
-    let [broken, kept, unclear] = [Seen::No, Seen::Yes, Seen::Unclear].map(|wanted| wanted.count(&seen));
+    let seen: Vec<CaseVerdict> = results.iter().map(within).collect();
+    let [broken, kept, unclear] =
+        [CaseVerdict::No, CaseVerdict::Yes, CaseVerdict::Unclear].map(|wanted| wanted.count(&seen));
     let found = holes![instances = results.len(), seed, broken, kept, unclear, worst];
     WORDS.claim(key, every(seen), holes![found = WORDS.note("within-bound", found)])
 }

@@ -76,17 +76,17 @@ impl ByClass {
     }
 
     /// True if it is below another policy in a class, run by run on the same jobs.
-    fn is_below_in(&self, other: &Self, class: usize) -> Seen {
+    fn is_below_in(&self, other: &Self, class: usize) -> CaseVerdict {
         let (Some(ours), Some(theirs)) = (self.0.get(class), other.0.get(class)) else {
-            return Seen::Unclear;
+            return CaseVerdict::Unclear;
         };
         let [ours, theirs] = both(ours, theirs);
-        Seen::less(&ours, &theirs)
+        CaseVerdict::less(&ours, &theirs)
     }
 
     /// True if it is below another policy in every class.
-    fn is_below(&self, other: &Self) -> Seen {
-        Seen::all((0..=CLASSES.len()).map(|class| self.is_below_in(other, class)))
+    fn is_below(&self, other: &Self) -> CaseVerdict {
+        CaseVerdict::all((0..=CLASSES.len()).map(|class| self.is_below_in(other, class)))
     }
 
     /// Returns the difference of each class to the smallest one, run by run.
@@ -108,15 +108,15 @@ pub(super) fn slowdown_claims(cells: &[PolicyAtLoad], load: f64) -> Vec<Claim> {
     let [lps, max, split] = &by_class;
     let [[small, large], [_, max_large], [_, split_large]] = by_class.each_ref().map(ByClass::end_means);
     let changes = lps.off_smallest();
-    let nearly = changes.iter().map(|off| Seen::alike(off, NEARLY));
-    let falls = changes.last().map_or(Seen::Unclear, |largest| Seen::below(largest, 0.0));
+    let nearly = changes.iter().map(|off| CaseVerdict::alike(off, NEARLY));
+    let falls = changes.last().map_or(CaseVerdict::Unclear, |largest| CaseVerdict::below(largest, 0.0));
     let off = changes.last().map_or_else(String::new, percent);
-    let better = Seen::all([max.is_below(lps), split.is_below(lps)]);
-    let crosses = Seen::all([max.is_below_in(split, 0), split.is_below_in(max, CLASSES.len())]);
+    let better = CaseVerdict::all([max.is_below(lps), split.is_below(lps)]);
+    let crosses = CaseVerdict::all([max.is_below_in(split, 0), split.is_below_in(max, CLASSES.len())]);
     let of_lps = holes![load, small, large, off, nearly = 100.0 * NEARLY];
     let of_largest = holes![load, lps = large, max = max_large, split = split_large];
     vec![
-        WORDS.claim("nearly-independent", every([Seen::all(nearly.chain([falls]))]), of_lps),
+        WORDS.claim("nearly-independent", every([CaseVerdict::all(nearly.chain([falls]))]), of_lps),
         WORDS.claim("all-better-off", every([better]), of_largest),
         WORDS.claim("crossing", every([crosses]), holes![load, crossing = crossing(max, split)]),
     ]

@@ -72,7 +72,7 @@ pub(super) const STATEMENTS: [&str; 2] = ["after-corollary-4", "after-corollary-
 /// Claim that every curve grows to its limit.
 pub(super) fn approached(key: &str, curves: &[Approaching]) -> Claim {
     let ends: Vec<String> = curves.iter().map(Approaching::in_words).collect();
-    let seen = curves.iter().map(|curve| Seen::from(curve.holds()));
+    let seen = curves.iter().map(|curve| CaseVerdict::from(curve.holds()));
     WORDS.claim(key, by_case(seen), holes![ends = ends.join("; "), near = 100.0 * NEAR])
 }
 

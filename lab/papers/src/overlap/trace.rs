@@ -151,7 +151,7 @@ pub(super) fn better_than_k_lps(panel: &str, by_load: &[AtLoad]) -> Option<Claim
     let (load, policy, least) = gains.iter().min_by(|(.., a), (.., b)| a.mean.total_cmp(&b.mean))?;
     let (highest, runs) = by_load.last()?;
     let [lps, max, split] = [0, 1, 2].map(|policy| mean_of(&of_policy(runs, policy)).mean);
-    let seen = gains.iter().map(|(.., gain)| Seen::above(gain, 0.0));
+    let seen = gains.iter().map(|(.., gain)| CaseVerdict::above(gain, 0.0));
     let (policy, least) = (POLICIES[*policy].1, percent(least));
     let holes = holes![panel, highest = *highest, lps, max, split, load = *load, policy, least];
     Some(WORDS.claim("better-than-k-lps", every(seen), holes))
@@ -162,8 +162,8 @@ pub(super) fn max_against_split(panel: &str, balance: Balance, by_load: &[AtLoad
     let (load, runs) = by_load.last()?;
     let gap = log_ratio(&of_policy(runs, 2), &of_policy(runs, 1));
     let (key, seen) = match balance {
-        Balance::Original => ("split-outperforms", Seen::below(&gap, 0.0)),
-        Balance::CubeRoot => ("max-is-better", Seen::above(&gap, 0.0)),
+        Balance::Original => ("split-outperforms", CaseVerdict::below(&gap, 0.0)),
+        Balance::CubeRoot => ("max-is-better", CaseVerdict::above(&gap, 0.0)),
     };
     let holes = holes![panel, load = *load, gap = percent(&gap), traces = runs.len()];
     Some(WORDS.claim(key, every([seen]), holes))

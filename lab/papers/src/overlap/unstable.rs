@@ -61,8 +61,8 @@ impl LiteralReading {
         let last = log_ratio(&longest.means, &half.means);
         let conditions = [(whole, GROWTH.ln()), (last, GROWTH.ln() / DOUBLINGS)];
         let grows = conditions.map(|(growth, limit)| match self.stable {
-            true => Seen::below(&growth, limit),
-            false => Seen::above(&growth, limit),
+            true => CaseVerdict::below(&growth, limit),
+            false => CaseVerdict::above(&growth, limit),
         });
         let holes = holes![
             name = self.name,

@@ -154,13 +154,17 @@ fn judged(outcomes: &[OfflineOutcome], key: &str) -> Claim {
             outcome.samples(place, number.1)
         })
     };
-    let seen: Vec<Seen> = outcomes.iter().map(holds).collect();
-    let words = |(wanted, what): (Seen, &str)| {
+    let seen: Vec<CaseVerdict> = outcomes.iter().map(holds).collect();
+    let words = |(wanted, what): (CaseVerdict, &str)| {
         let found = outcomes.iter().zip(&seen).filter(|(_, seen)| **seen == wanted);
         let found: Vec<&str> = found.map(|(outcome, _)| describe(outcome.sizes)).collect();
         (!found.is_empty()).then(|| format!("{what}: {}.", found.join("; ")))
     };
-    let kinds = [(Seen::Yes, "It holds for"), (Seen::No, "It does not for"), (Seen::Unclear, "Unclear for")];
+    let kinds = [
+        (CaseVerdict::Yes, "It holds for"),
+        (CaseVerdict::No, "It does not for"),
+        (CaseVerdict::Unclear, "Unclear for"),
+    ];
     let found = kinds.into_iter().filter_map(words).collect::<Vec<_>>().join(" ");
     WORDS.claim(key, by_case(seen), holes![found])
 }

@@ -222,7 +222,7 @@ fn inner(sorted: &[f64]) -> Cell {
 }
 
 /// Result for one distribution, and the numbers in words.
-type StreamFinding = (Seen, String);
+type StreamFinding = (CaseVerdict, String);
 
 /// Relative difference by which an online policy may be worse than the offline one. The paper's differ by
 /// 6 and 7 %.
@@ -281,10 +281,11 @@ pub(super) fn of_table_3(all: &[Vec<StreamOutcome>]) -> Vec<Claim> {
 fn beside_match(outcomes: &[StreamOutcome]) -> String {
     let best = outcome_of(outcomes, "match").makespans();
     let others = outcomes.iter().filter(|outcome| outcome.rule.name() != "match");
-    let seen: Vec<(Seen, &str)> =
-        others.map(|other| (Seen::less(&best, &other.makespans()), title(&other.rule))).collect();
+    let seen: Vec<(CaseVerdict, &str)> =
+        others.map(|other| (CaseVerdict::less(&best, &other.makespans()), title(&other.rule))).collect();
     let mut words = format!("makespan {:.2} min", mean_of(&best).mean);
-    for (wanted, what) in [(Seen::No, "smaller under"), (Seen::Unclear, "within the noise of")] {
+    for (wanted, what) in [(CaseVerdict::No, "smaller under"), (CaseVerdict::Unclear, "within the noise of")]
+    {
         let named = seen.iter().filter(|(seen, _)| *seen == wanted);
         let names: Vec<&str> = named.map(|(_, name)| *name).collect();
         if !names.is_empty() {
@@ -298,8 +299,8 @@ fn beside_match(outcomes: &[StreamOutcome]) -> String {
 fn slightly_worse(online: &str, offline: &str, outcomes: &[StreamOutcome]) -> StreamFinding {
     let [online, offline] = [online, offline].map(|name| outcome_of(outcomes, name).makespans());
     let ratio = log_ratio(&online, &offline);
-    let better = Seen::below(&ratio, 0.0) == Seen::Yes;
-    let seen = if better { Seen::No } else { Seen::below(&ratio, SLIGHTLY.ln_1p()) };
+    let better = CaseVerdict::below(&ratio, 0.0) == CaseVerdict::Yes;
+    let seen = if better { CaseVerdict::No } else { CaseVerdict::below(&ratio, SLIGHTLY.ln_1p()) };
     let evidence = format!(
         "{:.2} against {:.2} min, {} (up to {:.0} % is slightly worse)",
         mean_of(&online).mean,

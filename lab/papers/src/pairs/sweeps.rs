@@ -169,10 +169,10 @@ const MUCH: f64 = 0.1;
 pub(super) type Both<'a> = [&'a Curve; 2];
 
 /// Judges a claim on the curve of each distribution separately.
-fn of_each(key: &str, curves: Both<'_>, found: impl Fn(&Curve) -> (Seen, Vec<Filled>)) -> Claim {
+fn of_each(key: &str, curves: Both<'_>, found: impl Fn(&Curve) -> (CaseVerdict, Vec<Filled>)) -> Claim {
     let found = curves.map(found);
     let seen = found.each_ref().map(|(seen, _)| *seen);
-    let with_name = |(sizes, (_, mut holes)): (&_, (Seen, Vec<Filled>))| {
+    let with_name = |(sizes, (_, mut holes)): (&_, (CaseVerdict, Vec<Filled>))| {
         holes.extend_from_slice(holes![sizes = describe(*sizes)]);
         holes
     };
@@ -181,10 +181,10 @@ fn of_each(key: &str, curves: Both<'_>, found: impl Fn(&Curve) -> (Seen, Vec<Fil
 }
 
 /// True if a number at an end of the axis is above the smallest one between both ends.
-fn above_the_middle(curve: &Curve, number: usize, end: usize) -> Seen {
+fn above_the_middle(curve: &Curve, number: usize, end: usize) -> CaseVerdict {
     let (first, last) = (curve.xs[0], curve.xs[curve.xs.len() - 1]);
     let between = curve.least_where(number, |x| first < x && x < last);
-    between.map_or(Seen::Unclear, |least| Seen::above(&curve.above(number, end, least), 0.0))
+    between.map_or(CaseVerdict::Unclear, |least| CaseVerdict::above(&curve.above(number, end, least), 0.0))
 }
 
 pub(super) fn of_figure_2(curves: Both<'_>) -> Vec<Claim> {
@@ -193,18 +193,18 @@ pub(super) fn of_figure_2(curves: Both<'_>) -> Vec<Claim> {
         of_each("small-step", curves, |curve| {
             let change = curve.above(WAITING, curve.place(STEPS[0]), curve.place(DELTA));
             let [small, usual] = [STEPS[0], DELTA].map(|step| curve.at(WAITING, step));
-            (Seen::alike(&change, SMALL), holes![small, usual, much = 100.0 * SMALL].into())
+            (CaseVerdict::alike(&change, SMALL), holes![small, usual, much = 100.0 * SMALL].into())
         }),
         of_each("large-step", curves, |curve| {
             let longer = curve.above(WAITING, last(curve), curve.place(DELTA));
             let (usual, large) = (curve.at(WAITING, DELTA), curve.last(WAITING));
-            (Seen::above(&longer, MUCH.ln_1p()), holes![usual, large].into())
+            (CaseVerdict::above(&longer, MUCH.ln_1p()), holes![usual, large].into())
         }),
         of_each("both-ends", curves, |curve| {
             let longer = [0, last(curve)].map(|end| above_the_middle(curve, EXECUTION, end));
             let (step, least) = curve.least(EXECUTION);
             let (first, last) = (curve.value(EXECUTION, 0), curve.last(EXECUTION));
-            (Seen::all(longer), holes![first, least, step, last].into())
+            (CaseVerdict::all(longer), holes![first, least, step, last].into())
         }),
         of_each("good-steps", curves, |curve| {
             let (step, least) = curve.least(MAKESPAN);
@@ -217,14 +217,14 @@ pub(super) fn of_figure_2(curves: Both<'_>) -> Vec<Claim> {
 
 /// True if every step of the range is as good as the best, and neither end of the tested range is. If all
 /// steps are equally good, no step counts as good.
-fn good_steps(curve: &Curve) -> Seen {
+fn good_steps(curve: &Curve) -> CaseVerdict {
     let last = curve.xs.len() - 1;
-    let Some(best) = curve.least_where(MAKESPAN, |_| true) else { return Seen::Unclear };
+    let Some(best) = curve.least_where(MAKESPAN, |_| true) else { return CaseVerdict::Unclear };
     let above = |at: usize| curve.above(MAKESPAN, at, best);
     let inside = (0..=last).filter(|&at| (0.01..=0.1).contains(&curve.xs[at]));
-    let good = inside.map(|at| Seen::below(&above(at), SMALL.ln_1p()));
-    let poor = [0, last].map(|end| Seen::above(&above(end), SMALL.ln_1p()));
-    Seen::all(good.chain(poor))
+    let good = inside.map(|at| CaseVerdict::below(&above(at), SMALL.ln_1p()));
+    let poor = [0, last].map(|end| CaseVerdict::above(&above(end), SMALL.ln_1p()));
+    CaseVerdict::all(good.chain(poor))
 }
 
 /// Returns the claims by weight for Generalized, Group with k of 5, 20 and 80, and Match, and by number
@@ -240,13 +240,13 @@ pub(super) fn of_figure_3(by_alpha: &[[Curve; 5]; 2], by_k: &[Curve; 2]) -> Vec<
         beside_match(
             "match-depends",
             policies,
-            |one, other| Seen::less(&swings(other), &swings(one)),
+            |one, other| CaseVerdict::less(&swings(other), &swings(one)),
             |curve| format!("{:.0} %", 100.0 * mean_of(&swings(curve)).mean),
         ),
         beside_match(
             "match-makespan",
             policies,
-            |one, other| Seen::less(&at_alpha(one), &at_alpha(other)),
+            |one, other| CaseVerdict::less(&at_alpha(one), &at_alpha(other)),
             |curve| format!("{:.1} s", curve.at(MAKESPAN, ALPHA)),
         ),
         groups_in_the_middle(by_k.each_ref()),
@@ -258,7 +258,7 @@ fn waits_least(key: &str, curves: Both<'_>, weights: RangeInclusive<f64>) -> Cla
         let inside = curve.least_where(WAITING, |alpha| weights.contains(&alpha));
         let outside = curve.least_where(WAITING, |alpha| !weights.contains(&alpha));
         let above = outside.zip(inside).map(|(outside, inside)| curve.above(WAITING, outside, inside));
-        let seen = above.map_or(Seen::Unclear, |above| Seen::above(&above, 0.0));
+        let seen = above.map_or(CaseVerdict::Unclear, |above| CaseVerdict::above(&above, 0.0));
         let (alpha, least) = curve.least(WAITING);
         (seen, holes![least, alpha, from = *weights.start(), to = *weights.end()].into())
     })
@@ -278,11 +278,11 @@ fn swings(curve: &Curve) -> Vec<f64> {
 fn beside_match(
     key: &str,
     policies: [(&str, Both<'_>); 3],
-    holds: impl Fn(&Curve, &Curve) -> Seen,
+    holds: impl Fn(&Curve, &Curve) -> CaseVerdict,
     value: impl Fn(&Curve) -> String,
 ) -> Claim {
     let [(_, matched), others @ ..] = policies;
-    let seen = [0, 1].map(|at| Seen::all(others.map(|(_, other)| holds(matched[at], other[at]))));
+    let seen = [0, 1].map(|at| CaseVerdict::all(others.map(|(_, other)| holds(matched[at], other[at]))));
     let found = policies.map(|(name, [one, other])| format!("{name} {} and {}", value(one), value(other)));
     let [one, other] = SIZES.map(describe);
     WORDS.claim(key, by_case(seen), holes![found = found.join(", "), one, other])
@@ -291,14 +291,14 @@ fn beside_match(
 fn groups_in_the_middle(curves: Both<'_>) -> Claim {
     of_each("groups", curves, |curve| {
         let last = curve.xs.len() - 1;
-        let waits = Seen::above(&curve.above(WAITING, 0, last), 0.0);
-        let executes = Seen::above(&curve.above(EXECUTION, last, 0), 0.0);
+        let waits = CaseVerdict::above(&curve.above(WAITING, 0, last), 0.0);
+        let executes = CaseVerdict::above(&curve.above(EXECUTION, last, 0), 0.0);
         let worse = [0, last].map(|end| above_the_middle(curve, MAKESPAN, end));
         let (groups, least) = curve.least(MAKESPAN);
         let [few_wait, few_execute] = [WAITING, EXECUTION].map(|number| curve.value(number, 0));
         let [many_wait, many_execute] = [WAITING, EXECUTION].map(|number| curve.last(number));
         let many = curve.xs[last];
         let holes = holes![few_wait, many_wait, many, few_execute, many_execute, least, groups];
-        (Seen::all([waits, executes].into_iter().chain(worse)), holes.into())
+        (CaseVerdict::all([waits, executes].into_iter().chain(worse)), holes.into())
     })
 }

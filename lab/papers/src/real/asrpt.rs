@@ -80,7 +80,7 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
     };
     let over_best: Vec<f64> = runs().filter_map(|run| Some(flow(run)? / least(run))).collect();
     let (at_most, at_least) = (mean_of(&over_bound), mean_of(&over_best));
-    let seen = Seen::at_most(&at_least, &at_most, 2.0);
+    let seen = CaseVerdict::at_most(&at_least, &at_most, 2.0);
     let interval = at_most.half_width.map_or("without an interval".to_owned(), |half| format!("± {half:.2}"));
     let holes = holes![least = at_least.mean, most = at_most.mean, interval];
     WORDS.claim("ratio-of-two", every([seen]), holes)

@@ -146,12 +146,12 @@ fn execution_claim(comparison: &Comparison) -> Claim {
     };
     let [[execution, short], [waiting, long]] = [of(JobRun::execution), of(JobRun::waiting)];
     let (less, more) = (paired(&short, &execution), paired(&waiting, &long));
-    let seen = [Seen::above(&less, 0.0), Seen::above(&more, 0.0)];
+    let seen = [CaseVerdict::above(&less, 0.0), CaseVerdict::above(&more, 0.0)];
     let words = |apart: &Interval| match apart.half_width {
         Some(half_width) => format!("{:+.2} ± {half_width:.2} s", apart.mean),
         None => "not known from a single repetition".to_owned(),
     };
-    let [executes, waits] = seen.map(Seen::word);
+    let [executes, waits] = seen.map(CaseVerdict::word);
     let holes = holes![less = words(&less), executes, more = words(&more), waits];
     WORDS.claim("pairwise-executes", every(seen), holes)
 }

@@ -93,12 +93,14 @@ const NEAR: f64 = 0.25;
 /// Judges the largest ratio of slow and fast workers' times under each split, seed by seed.
 pub(super) fn of_splits(spread: &[Vec<f64>]) -> Vec<Claim> {
     let [fair, det, stochastic, mep] = spread else { return Vec::new() };
-    let below = |one: &[f64], other: &[f64]| Seen::below(&log_ratio(one, other), 0.0);
+    let below = |one: &[f64], other: &[f64]| CaseVerdict::below(&log_ratio(one, other), 0.0);
     let equal = vec![1.0; stochastic.len()];
-    let nearly = Seen::below(&log_ratio(stochastic, &equal), NEARLY.ln_1p());
+    let nearly = CaseVerdict::below(&log_ratio(stochastic, &equal), NEARLY.ln_1p());
     let apart = log_ratio(mep, stochastic);
-    let (in_order, near) =
-        (Seen::all([below(stochastic, det), below(det, fair), nearly]), Seen::alike(&apart, NEAR));
+    let (in_order, near) = (
+        CaseVerdict::all([below(stochastic, det), below(det, fair), nearly]),
+        CaseVerdict::alike(&apart, NEAR),
+    );
     let seeds = fair.len();
     let [fair, det, stochastic, mep] = [fair, det, stochastic, mep].map(|samples| mean_of(samples).mean);
     let of_order = holes![seeds, fair, det, stochastic, nearly = 1.0 + NEARLY];
@@ -202,7 +204,7 @@ pub(super) fn of_placements(measured: &[SimulatedPlacement]) -> Vec<Claim> {
     };
     let above = |name: &str| paired(&logarithms("fair-split"), &logarithms(name));
     let [det, stochastic, mep, pull] = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"].map(above);
-    let beat = every([&det, &stochastic, &mep].map(|ratio| Seen::above(ratio, 0.0)));
+    let beat = every([&det, &stochastic, &mep].map(|ratio| CaseVerdict::above(ratio, 0.0)));
     let [det, stochastic, mep, pull] = [det, stochastic, mep, pull].map(|ratio| percent(&ratio));
     vec![WORDS.claim("stream", beat, holes![slow = SLOW, det, stochastic, mep, pull])]
 }

@@ -125,7 +125,7 @@ fn stochastic_is_lowest() -> anyhow::Result<Claim> {
 
 /// Judges if the split is lowest as printed and without negative rates, and counts negative printed rates.
 pub(super) fn lowest_of_all(lowest: [bool; 2], negative: u32, total: usize) -> Claim {
-    let seen = lowest.map(Seen::from);
-    let [printed, filled] = seen.map(Seen::word);
+    let seen = lowest.map(CaseVerdict::from);
+    let [printed, filled] = seen.map(CaseVerdict::word);
     WORDS.claim("lowest", by_case(seen), holes![printed, filled, total, negative])
 }

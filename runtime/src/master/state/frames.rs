@@ -156,7 +156,7 @@ impl MasterState {
         let rates = std::mem::take(&mut heartbeat.fetches);
         let room = heartbeat.disk_room;
         if !rates.is_empty() {
-            self.events.push(Event::FetchRates { home: from, ways: rates });
+            self.events.push(Event::FetchRates { home: from, routes: rates });
         }
         let mut moved = Vec::new();
         for progress in &heartbeat.running {

@@ -154,15 +154,15 @@ fn a_way_to_a_silent_worker_is_not_judged() {
 }
 
 /// Reports that these homes received this many bytes per second from those sources, for 3 s.
-fn rates(table: &mut Table, ways: &[(u32, u32, u64)]) -> Vec<String> {
-    let told: Vec<Event> = ways.iter().map(|&(home, from, bytes)| fetch_rate(home, from, bytes)).collect();
+fn rates(table: &mut Table, routes: &[(u32, u32, u64)]) -> Vec<String> {
+    let told: Vec<Event> = routes.iter().map(|&(home, from, bytes)| fetch_rate(home, from, bytes)).collect();
     table.handle(&told)
 }
 
 fn fetch_rate(home: u32, from: u32, bytes_per_second: u64) -> Event {
     let busy = Span::whole_seconds(3);
-    let way = FetchRate { from: WorkerId(from), bytes: Bytes(3 * bytes_per_second), busy };
-    Event::FetchRates { home: WorkerId(home), ways: vec![way] }
+    let route = FetchRate { from: WorkerId(from), bytes: Bytes(3 * bytes_per_second), busy };
+    Event::FetchRates { home: WorkerId(home), routes: vec![route] }
 }
 
 /// Rates between the first and the second worker are high; the third is slow. No decision is made before the last
@@ -243,7 +243,7 @@ fn a_worker_that_is_to_leave_gets_nothing_new_and_goes_when_what_it_runs_has_end
     assert!(table.core.may_leave(WorkerId(1), table.now));
     table.ask_commit(map(1, 0));
     check(&table.map_done(map(1, 0)), "launch map-2.0 on w2");
-    assert_eq!(table.core.set_aside().count(), 0, "its ways are well");
+    assert_eq!(table.core.set_aside().count(), 0, "its routes are well");
     check(&table.lose(1), "");
     assert_eq!(table.job(JOB).attempts.failed.iter().sum::<u32>(), 0);
     assert_eq!(table.core.set_aside().count(), 0, "it has gone");

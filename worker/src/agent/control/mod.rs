@@ -24,7 +24,7 @@ use crate::budget::KeptInFiles;
 use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, WorkerFrame};
 use crate::recycle::Recycler;
 use crate::settings::Shuffle;
-use crate::shuffle::store::{Gone, SegmentStore};
+use crate::shuffle::store::{DiscardedData, SegmentStore};
 use attempts::{Launch, RunningAttempt, Suspension};
 use fetches::Fetching;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
@@ -329,9 +329,9 @@ impl Agent {
 }
 
 /// Deletes files off this thread, as disks may be slow.
-fn delete(gone: Gone) {
-    if gone.is_nothing() {
+fn delete(discarded: DiscardedData) {
+    if discarded.is_nothing() {
         return;
     }
-    tokio::task::spawn_blocking(move || drop(gone));
+    tokio::task::spawn_blocking(move || drop(discarded));
 }

@@ -4,7 +4,7 @@ use super::attempts::Suspension;
 use super::{Agent, delete};
 use crate::agent::assignment::{Done, EndedAttempt, SlotEvent};
 use crate::protocol::{AttemptReport, FailureClass, WorkerFrame};
-use crate::shuffle::store::Gone;
+use crate::shuffle::store::DiscardedData;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Agent {
         let killed = self.running.remove(&attempt).is_some_and(|running| running.killed_at.is_some());
         match result {
             Ok(Done::Output(output)) if killed => {
-                delete(Gone::new(output));
+                delete(DiscardedData::new(output));
                 self.refuse(attempt, FailureClass::Cancelled, "it was told to stop just before it ended");
             }
             Ok(Done::Output(output)) => {

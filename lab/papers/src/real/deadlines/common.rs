@@ -28,7 +28,7 @@ pub(super) fn claim(
     conditions: &[(Interval, [f64; 2])],
     holes: Holes<'_>,
 ) -> Claim {
-    let seen = Seen::all(conditions.iter().map(|(mean, limits)| Seen::between(mean, *limits)));
+    let seen = CaseVerdict::all(conditions.iter().map(|(mean, limits)| CaseVerdict::between(mean, *limits)));
     let of_runs = holes![runs = counted(runs.len() as u64, "run", "runs")];
     WORDS.claim(key, every([seen]), &[holes, of_runs].concat())
 }

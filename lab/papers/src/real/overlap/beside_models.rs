@@ -125,7 +125,7 @@ fn overlaps(runs: &[ModelDistances]) -> Claim {
     let [near, far] = [0, 1].map(|model| runs.iter().map(|run| run.distances[model]).collect::<Vec<f64>>());
     let twice: Vec<f64> = near.iter().map(|near| 2.0 * near).collect();
     let (distance, further) = (mean_of(&near), paired(&far, &twice));
-    let seen = [Seen::below(&distance, NEAR), Seen::above(&further, 0.0)];
+    let seen = [CaseVerdict::below(&distance, NEAR), CaseVerdict::above(&further, 0.0)];
     let [near, far, limit] = [distance.mean, mean_of(&far).mean, NEAR].map(|part| 100.0 * part);
     WORDS.claim("overlaps", every(seen), holes![runs = runs.len(), near, far, limit])
 }
@@ -136,7 +136,7 @@ fn ends_as_predicted(runs: &[ModelDistances]) -> Claim {
         |model: usize| runs.iter().map(|run| (run.end / run.predicted[model]).ln()).collect::<Vec<f64>>();
     let sizes = |model: usize| off(model).into_iter().map(f64::abs).collect::<Vec<f64>>();
     let (distance, closer) = (mean_of(&off(0)), paired(&sizes(1), &sizes(0)));
-    let (near, nearer) = (Seen::alike(&distance, TOLD), Seen::above(&closer, 0.0));
+    let (near, nearer) = (CaseVerdict::alike(&distance, TOLD), CaseVerdict::above(&closer, 0.0));
     let mean = |value: fn(&ModelDistances) -> f64| mean_by(runs, value).mean;
     let holes = holes![
         runs = runs.len(),

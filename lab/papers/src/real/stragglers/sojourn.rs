@@ -102,7 +102,8 @@ fn together(fair: &[f64], even: &[f64]) -> Claim {
     let negative: Vec<f64> = even.iter().map(|even| -even).collect();
     // Both ends of the equilibrium's gap are within half of the fair split's.
     let near = [paired(&half, &even), paired(&half, &negative)];
-    let seen = [Seen::above(&ours, 0.0), Seen::all(near.map(|room| Seen::above(&room, 0.0)))];
+    let seen =
+        [CaseVerdict::above(&ours, 0.0), CaseVerdict::all(near.map(|room| CaseVerdict::above(&room, 0.0)))];
     let [ours, theirs] = [ours, theirs].map(|gap| percent(&gap));
     WORDS.claim("together", every(seen), holes![ours, theirs])
 }

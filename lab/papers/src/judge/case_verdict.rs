@@ -7,9 +7,9 @@
 use crate::Verdict;
 use gristmill_scheduler::metrics::Interval;
 
-/// Result of a condition.
+/// Verdict on one condition or case; those of a claim make its [`Verdict`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum CaseVerdict {
     /// The condition is met.
     Yes,
     /// The condition is not met.
@@ -18,14 +18,14 @@ pub(crate) enum Seen {
     Unclear,
 }
 
-impl From<bool> for Seen {
+impl From<bool> for CaseVerdict {
     /// Converts a condition without sampling error.
     fn from(met: bool) -> Self {
         if met { Self::Yes } else { Self::No }
     }
 }
 
-impl Seen {
+impl CaseVerdict {
     /// Compares a mean with a lower limit.
     pub(crate) fn above(mean: &Interval, limit: f64) -> Self {
         Self::between(mean, [limit, f64::INFINITY])
@@ -98,16 +98,16 @@ impl Seen {
 
 /// Judges a universal statement: one clear exception makes it fail. It holds if everything is clear, and
 /// holds partly if some of it is.
-pub(crate) fn every(seen: impl IntoIterator<Item = Seen>) -> Verdict {
-    let seen: Vec<Seen> = seen.into_iter().collect();
-    if seen.contains(&Seen::No) { Verdict::Fails } else { by_case(seen) }
+pub(crate) fn every(seen: impl IntoIterator<Item = CaseVerdict>) -> Verdict {
+    let seen: Vec<CaseVerdict> = seen.into_iter().collect();
+    if seen.contains(&CaseVerdict::No) { Verdict::Fails } else { by_case(seen) }
 }
 
 /// Judges a statement that is tested on cases named on the page. It holds or fails if it does so in all
 /// clear cases, otherwise it holds partly.
-pub(crate) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
-    let seen: Vec<Seen> = seen.into_iter().collect();
-    match (Seen::Yes.count(&seen), Seen::No.count(&seen), Seen::Unclear.count(&seen)) {
+pub(crate) fn by_case(seen: impl IntoIterator<Item = CaseVerdict>) -> Verdict {
+    let seen: Vec<CaseVerdict> = seen.into_iter().collect();
+    match (CaseVerdict::Yes.count(&seen), CaseVerdict::No.count(&seen), CaseVerdict::Unclear.count(&seen)) {
         (0, 0, _) => Verdict::Open,
         (_, 0, 0) => Verdict::Holds,
         (0, _, _) => Verdict::Fails,
@@ -121,17 +121,19 @@ pub(crate) fn by_case(seen: impl IntoIterator<Item = Seen>) -> Verdict {
 pub(crate) type Less = (String, Vec<String>, Vec<String>);
 
 /// True if the samples of each number and name satisfy all of these rules.
-pub(crate) fn keeps(rules: &[Less], all: &[&str], samples: impl Fn(&str, &str) -> Vec<f64>) -> Seen {
+pub(crate) fn keeps(rules: &[Less], all: &[&str], samples: impl Fn(&str, &str) -> Vec<f64>) -> CaseVerdict {
     let names = |side: &[String], other: &[String]| -> Vec<String> {
         let others =
             || all.iter().map(|&name| name.to_owned()).filter(|name| !other.contains(name)).collect();
         if side == ["others"] { others() } else { side.to_vec() }
     };
-    Seen::all(rules.iter().flat_map(|(number, less, more)| {
+    CaseVerdict::all(rules.iter().flat_map(|(number, less, more)| {
         let sides = [names(less, more), names(more, less)];
         let [less, more] =
             sides.map(|side| side.iter().map(|name| samples(number, name)).collect::<Vec<_>>());
-        less.iter().flat_map(|one| more.iter().map(|other| Seen::less(one, other))).collect::<Vec<Seen>>()
+        less.iter()
+            .flat_map(|one| more.iter().map(|other| CaseVerdict::less(one, other)))
+            .collect::<Vec<CaseVerdict>>()
     }))
 }
 
@@ -195,7 +197,7 @@ pub(crate) fn percent(log: &Interval) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Seen::{No, Unclear, Yes};
+    use CaseVerdict::{No, Unclear, Yes};
 
     fn mean(mean: f64, half_width: f64) -> Interval {
         Interval { mean, half_width: Some(half_width), samples: 10 }
@@ -203,18 +205,18 @@ mod tests {
 
     #[test]
     fn condition_is_met_only_by_the_whole_interval_and_refuted_only_by_the_whole_interval() {
-        assert_eq!([0.3, 0.1, -0.3].map(|at| Seen::above(&mean(at, 0.2), 0.0)), [Yes, Unclear, No]);
-        assert_eq!([0.3, 0.1, -0.3].map(|at| Seen::below(&mean(at, 0.2), 0.0)), [No, Unclear, Yes]);
-        let within = |at, half| Seen::between(&mean(at, half), [-1.0, 1.0]);
+        assert_eq!([0.3, 0.1, -0.3].map(|at| CaseVerdict::above(&mean(at, 0.2), 0.0)), [Yes, Unclear, No]);
+        assert_eq!([0.3, 0.1, -0.3].map(|at| CaseVerdict::below(&mean(at, 0.2), 0.0)), [No, Unclear, Yes]);
+        let within = |at, half| CaseVerdict::between(&mean(at, half), [-1.0, 1.0]);
         assert_eq!([within(0.0, 0.5), within(0.9, 0.5), within(2.0, 0.5)], [Yes, Unclear, No]);
         assert_eq!(within(0.0, 2.0), Unclear);
-        assert_eq!(Seen::above(&Interval { mean: 9.0, half_width: None, samples: 1 }, 0.0), Unclear);
-        assert_eq!(Seen::above(&Interval::exactly(0.0), 0.0), No, "equal is not above");
+        assert_eq!(CaseVerdict::above(&Interval { mean: 9.0, half_width: None, samples: 1 }, 0.0), Unclear);
+        assert_eq!(CaseVerdict::above(&Interval::exactly(0.0), 0.0), No, "equal is not above");
     }
 
     #[test]
     fn one_clear_exception_refutes_a_statement_about_everything_and_not_one_about_cases() {
-        let judge = |seen: &[Seen]| (every(seen.to_vec()), by_case(seen.to_vec()));
+        let judge = |seen: &[CaseVerdict]| (every(seen.to_vec()), by_case(seen.to_vec()));
         assert_eq!(judge(&[Yes, Yes]), (Verdict::Holds, Verdict::Holds));
         assert_eq!(judge(&[Yes, No]), (Verdict::Fails, Verdict::Partly));
         assert_eq!(judge(&[Yes, Unclear]), (Verdict::Partly, Verdict::Partly));
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(judge(&[Unclear, Unclear]), (Verdict::Open, Verdict::Open));
         assert_eq!(judge(&[]), (Verdict::Open, Verdict::Open));
         assert_eq!(
-            [Seen::all([Yes, Yes]), Seen::all([Yes, Unclear]), Seen::all([Unclear, No])],
+            [CaseVerdict::all([Yes, Yes]), CaseVerdict::all([Yes, Unclear]), CaseVerdict::all([Unclear, No])],
             [Yes, Unclear, No]
         );
     }
