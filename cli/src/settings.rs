@@ -53,6 +53,7 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
     /// Disable speculative execution.
     pub no_backup: Option<bool>,
+    pub divide: Option<bool>,
     /// Pools of the master and their weights.
     pub pools: Option<BTreeMap<String, f64>>,
     /// Spill directories.

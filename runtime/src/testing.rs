@@ -190,6 +190,7 @@ fn start_master(
         pools: BTreeMap::new(),
         divided_slots: false,
         backups: true,
+        divides: true,
         journal: None,
         recovery: None,
         register: None,

@@ -7,7 +7,7 @@ use crate::event::External;
 use crate::ids::{AttemptId, JobId, TaskId, WorkerId};
 use crate::job::Locality;
 use crate::plan::Reason;
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -57,6 +57,22 @@ pub enum Command {
         attempt: AttemptId,
         /// Worker of the suspended attempt.
         worker: WorkerId,
+    },
+    /// Give up about half of what this running map attempt has left to read, and report it divided, or that it cannot
+    /// be. An attempt that ends first reports its end alone.
+    Divide {
+        attempt: AttemptId,
+        /// Worker of the attempt.
+        worker: WorkerId,
+    },
+    /// The end of this attempt's split, after its first `kept` bytes, is from now on the split of the map `rest`, which
+    /// is the last of the job. All attempts of the divided map read the first bytes only.
+    MapAdded {
+        attempt: AttemptId,
+        /// Bytes that the divided map keeps.
+        kept: Bytes,
+        /// Index of the new map.
+        rest: u32,
     },
     /// Gather the segments of this partition from now on, starting empty.
     Home {

@@ -309,6 +309,17 @@ pub enum Event {
         /// Bytes read of its split.
         read: Bytes,
     },
+    /// A running map attempt has given up the end of its split as ordered. That end is a map of its own from now on.
+    MapDivided {
+        attempt: AttemptId,
+        /// Bytes of its split that the attempt keeps; fewer than it had.
+        kept: Bytes,
+        /// Exact work of the part that it keeps, if the job's is known; else work is divided as the bytes are.
+        #[serde(default)]
+        work: Option<f64>,
+    },
+    /// A running map attempt cannot give up a part of its split as ordered. It gets no further such orders.
+    DivisionRefused { attempt: AttemptId },
     /// An attempt has built its part and requests to publish it.
     CommitRequested { attempt: AttemptId },
     /// The network rate was measured, or measured again; estimates of shuffles change.

@@ -63,6 +63,9 @@ pub struct DeciderFlags {
     /// Disable speculative execution
     #[arg(long, global = true, hide_short_help = true)]
     pub no_backup: bool,
+    /// Divide running maps for idle slots: an idle slot takes half of what a map has left to read
+    #[arg(long, global = true, hide_short_help = true)]
+    pub divide: bool,
 }
 
 /// Policy unless another one is named. `benches/results` has the comparison that it won.
@@ -91,6 +94,11 @@ impl DeciderFlags {
     /// True if slow tasks get a second attempt.
     pub fn backups(&self, settings: &Settings) -> bool {
         !(self.no_backup || settings.no_backup.unwrap_or(false))
+    }
+
+    /// True if running maps are divided for idle slots.
+    pub fn divides(&self, settings: &Settings) -> bool {
+        self.divide || settings.divide.unwrap_or(false)
     }
 
     /// Returns the path of the journal, if one is to be written.
@@ -137,6 +145,7 @@ impl ClusterFlags {
             pools: pools(None, settings)?,
             journal: self.deciders.journal(settings)?,
             backups: self.deciders.backups(settings),
+            divides: self.deciders.divides(settings),
         })
     }
 }

@@ -37,6 +37,7 @@ mod compare;
 mod crash;
 mod cuts;
 mod disk;
+mod divide;
 mod doctor;
 mod doors;
 mod drain;

@@ -46,7 +46,7 @@ pub(super) fn make_data(workload: &Workload, store: &ComparisonStore) -> Result<
 /// Returns the properties that must be equal for two runs to be comparable.
 pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
     let site = match &options.site {
-        Site::Embedded(ClusterConfig { workers, deciders, pools, journal: _, backups }) => json!({
+        Site::Embedded(ClusterConfig { workers, deciders, pools, journal: _, backups, divides }) => json!({
             "workers": workers.count,
             "slots": workers.each.slots.total(),
             "pools": match workers.each.slots {
@@ -61,6 +61,7 @@ pub(super) fn setting(workload: &Workload, options: &Options) -> Value {
             "nic_bytes_per_second": workers.each.nic_bytes_per_second,
             "shuffle": workers.each.shuffle,
             "backups": backups,
+            "divides": divides,
         }),
         Site::Given(line) => json!({"master": line.endpoint.to_string()}),
     };

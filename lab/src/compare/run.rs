@@ -189,6 +189,7 @@ impl Runner<'_> {
             pools: config.pools.clone(),
             journal: Some(order.directory.join(JOURNAL)),
             backups: config.backups,
+            divides: config.divides,
         };
         self.runtime.clone().block_on(async {
             let cluster = Cluster::start(&config).await.map_err(|source| CompareError::Cluster { source })?;

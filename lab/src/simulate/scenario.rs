@@ -107,7 +107,8 @@ impl RunMeasurements {
             network: NetworkConfig { in_rate: rate, out_rate: rate, latency, ..NetworkConfig::default() },
             request_bytes,
             // Simulated tasks have one attempt.
-            core: CoreConfig { backups: None, ..self.core.clone() },
+            // The measured maps are divided already.
+            core: CoreConfig { backups: None, dividing: None, ..self.core.clone() },
             ..Config::uniform(1, first.slots)
         })
     }

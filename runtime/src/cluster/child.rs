@@ -56,6 +56,8 @@ pub struct MasterChild {
     pub journal: Option<FilePath>,
     /// True to enable speculative attempts.
     pub backups: bool,
+    /// True to divide running maps for idle slots.
+    pub divides: bool,
     /// Directories that it removes if its parent has died and cannot do so.
     pub remove_at_end: Vec<PathBuf>,
 }

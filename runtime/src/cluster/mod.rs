@@ -59,6 +59,8 @@ pub struct ClusterConfig {
     pub journal: Option<PathBuf>,
     /// True to enable speculative attempts.
     pub backups: bool,
+    /// True to divide running maps for idle slots.
+    pub divides: bool,
 }
 
 /// A running cluster. Dropping it without [`Cluster::stop`] kills its processes.
@@ -109,6 +111,7 @@ impl Cluster {
             journal: config.journal.as_deref().map(FilePath::from),
             remove_at_end: directories.clone(),
             backups: config.backups,
+            divides: config.divides,
         });
         let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
         // They start in parallel with the master, because their start takes much of a short job's time.

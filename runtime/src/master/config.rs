@@ -31,6 +31,8 @@ pub struct MasterConfig {
     pub divided_slots: bool,
     /// True to enable speculative attempts. A recovered master keeps the setting of its predecessor.
     pub backups: bool,
+    /// True to divide running maps for idle slots; likewise.
+    pub divides: bool,
     /// New file to which every fact and every order is written.
     pub journal: Option<PathBuf>,
     /// Recovery file for the next master; `None` if its jobs end with it.

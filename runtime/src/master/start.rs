@@ -8,7 +8,7 @@ use super::register::Register;
 use super::state::{self, LiveDeciders, MasterState, StateConfig};
 use crate::deciders::{DeciderNames, MadeDeciders};
 use crate::journal::{Journal, JournalHeader};
-use gristmill_scheduler::core::{BackupLimits, Core, CoreConfig};
+use gristmill_scheduler::core::{BackupLimits, Core, CoreConfig, DivideLimits};
 use gristmill_scheduler::units::{Span, Time};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,8 @@ fn start_empty(
     user_journal: Option<PathBuf>,
 ) -> Result<Started, MasterError> {
     let backups = config.backups.then(BackupLimits::default);
-    let core_config = CoreConfig { backups, ..CoreConfig::default() };
+    let dividing = config.divides.then(DivideLimits::default);
+    let core_config = CoreConfig { backups, dividing, ..CoreConfig::default() };
     let MadeDeciders { names, estimator, .. } = &config.deciders;
     let header = JournalHeader::new(config.build.clone(), names, estimator.memory(), core_config.clone());
     let journal = user_journal

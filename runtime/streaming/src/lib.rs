@@ -64,6 +64,7 @@ impl Job for StreamingJob {
         let (of_map, of_reduce) = (coding.clone(), coding.clone());
         let for_reduce = job.clone();
         let plan = JobPlan::map(input, move || StreamMapper::new(job.clone(), of_map.clone()))
+            .whole_splits()
             .partition(KeyPartitioner(coding))
             .reduces(self.reduces);
         let plan = bundle.into_iter().fold(plan, MapReducePlan::side);

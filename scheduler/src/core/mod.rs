@@ -7,6 +7,7 @@
 //! jobs or tasks.
 
 mod backup;
+mod divide;
 mod execute;
 mod expected;
 mod explain;
@@ -30,7 +31,9 @@ use crate::estimate::Estimator;
 use crate::event::Event;
 use crate::ids::{JobId, TaskKind};
 use crate::ledger::Ledger;
-pub use crate::ledger::{AheadConfig, BackupLimits, CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
+pub use crate::ledger::{
+    AheadConfig, BackupLimits, CoreConfig, DivideLimits, MoveLimits, RouteLimits, SuspendLimits,
+};
 pub use crate::ledger::{
     AttemptSnapshot, AttemptTotals, BackupTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts,
     WorkerSnapshot,
@@ -176,8 +179,9 @@ impl Core {
         let moved = self.hand_over(commands);
         let rehomed = self.rehome(commands);
         let again = self.recall(commands);
+        let divided = self.divide(commands);
         let backups = self.back_up(commands);
-        self.ask_for_wake([preempted, wish, moved, rehomed, again, backups], commands);
+        self.ask_for_wake([preempted, wish, moved, rehomed, again, divided, backups], commands);
     }
 
     /// Lets the policy plan, and executes its plan.
@@ -207,7 +211,7 @@ impl Core {
     /// Requests one standing wake, at the earliest of several times. These are the given wishes, the end of a
     /// pause, the end of a grace period (without workers, or without those that maps are pinned to), and the
     /// next try of a cut route.
-    fn ask_for_wake(&mut self, wishes: [Option<Time>; 6], commands: &mut Vec<Command>) {
+    fn ask_for_wake(&mut self, wishes: [Option<Time>; 7], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);
         let (grace, orphans) = (settle::grace_ends(&self.ledger), settle::orphans_end(&self.ledger));

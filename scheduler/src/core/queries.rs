@@ -2,6 +2,7 @@
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
+use crate::job::Exact;
 use crate::ledger::Job;
 use crate::ledger::tasks::ReduceState;
 use crate::units::{Bytes, Time};
@@ -44,10 +45,10 @@ impl Core {
         self.estimator.as_ref().map_or(serde_json::Value::Null, |estimator| estimator.memory())
     }
 
-    /// True if speculative attempts are enabled.
+    /// True if reports of the progress of running attempts matter: for speculative attempts, or to divide maps.
     #[must_use]
-    pub fn makes_backups(&self) -> bool {
-        self.ledger.config.backups.is_some()
+    pub fn wants_progress(&self) -> bool {
+        self.ledger.config.backups.is_some() || self.divides()
     }
 
     /// True if this attempt no longer counts: it was ordered to stop and has not reported its end.
@@ -225,6 +226,24 @@ impl Core {
     #[must_use]
     pub fn attempt(&self, id: AttemptId) -> Option<AttemptSnapshot> {
         self.ledger.attempts.get(&id).map(AttemptSnapshot::from_attempt)
+    }
+
+    /// Returns the input of this task of a live job; 0 for reduces.
+    #[must_use]
+    pub(crate) fn input_of(&self, task: TaskId) -> Bytes {
+        self.ledger.jobs.get(&task.job).map_or(Bytes::ZERO, |job| job.input_of(task))
+    }
+
+    /// Returns the exact work of a live job, with the maps that divisions added.
+    #[must_use]
+    pub(crate) fn exact(&self, job: JobId) -> Option<&Exact> {
+        self.ledger.jobs.get(&job)?.spec.exact.as_ref()
+    }
+
+    /// True if running maps may be divided.
+    #[must_use]
+    pub(crate) fn divides(&self) -> bool {
+        self.ledger.config.dividing.is_some()
     }
 
     /// Number of outputs of this live job that the worker keeps.

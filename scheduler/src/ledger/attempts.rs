@@ -35,6 +35,9 @@ pub(crate) struct Attempt {
     /// Last reported number of bytes read, with the time of the report.
     pub(crate) read: Option<(Time, Bytes)>,
     pub(crate) hold: SlotHold,
+    /// State with respect to divisions of its split.
+    #[serde(default)]
+    pub(crate) division: Division,
     /// Time when it last got its slot.
     pub(crate) since: Time,
     /// Time for which it held a slot before its last suspension.
@@ -54,6 +57,7 @@ impl Attempt {
             place: None,
             read: None,
             hold: SlotHold::Firm,
+            division: Division::Possible,
             since: now,
             ran: Span::default(),
         }
@@ -96,6 +100,18 @@ pub(crate) struct TaskEnd {
     pub(crate) took: Span,
     /// Fingerprint of a map output that others read.
     pub(crate) fingerprint: Option<Fingerprint>,
+}
+
+/// State of a map attempt with respect to divisions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Division {
+    /// It may be ordered to divide its split.
+    #[default]
+    Possible,
+    /// It was ordered to and has not responded.
+    Ordered,
+    /// Its worker cannot divide it.
+    Refused,
 }
 
 /// Returns the station of a kind of task.

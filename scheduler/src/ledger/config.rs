@@ -44,6 +44,8 @@ pub struct CoreConfig {
     /// Limits of routes between workers.
     #[serde(flatten)]
     pub routes: RouteLimits,
+    /// Limits of dividing running maps; `None`, the default, disables it.
+    pub dividing: Option<DivideLimits>,
     /// Limits of speculative attempts; `None`, the default, disables them.
     pub backups: Option<BackupLimits>,
 }
@@ -66,6 +68,7 @@ impl Default for CoreConfig {
             suspending: SuspendLimits::default(),
             moving: MoveLimits::default(),
             routes: RouteLimits::default(),
+            dividing: None,
             backups: None,
         }
     }
@@ -147,5 +150,23 @@ impl Default for RouteLimits {
             slow_gain: Span::whole_seconds(3),
             drain_max: Span::whole_seconds(60),
         }
+    }
+}
+
+/// Limits of dividing running maps for idle slots.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct DivideLimits {
+    /// Minimum expected time of each of the two parts; 100 ms. A map costs a few milliseconds besides its input.
+    pub part_min: Span,
+    /// Minimum interval between searches for maps to divide; 20 ms. Each search costs a little per running attempt.
+    pub look_after: Span,
+    /// Maximum number of maps that divisions add to a job; 1,000.
+    pub added_max: u32,
+}
+
+impl Default for DivideLimits {
+    fn default() -> Self {
+        Self { part_min: Span::milliseconds(100), look_after: Span::milliseconds(20), added_max: 1000 }
     }
 }

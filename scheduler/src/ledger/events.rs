@@ -64,6 +64,8 @@ impl Ledger {
             }
             Event::FetchRates { home, routes } => self.fetch_rates(*home, routes, out),
             Event::AttemptProgressed { attempt, read } => self.progressed(*attempt, *read),
+            Event::MapDivided { attempt, kept, work } => self.divided(*attempt, *kept, *work, out),
+            Event::DivisionRefused { attempt } => self.division_refused(*attempt),
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
             Event::NetworkRate { per_worker } => {
                 self.config.network = *per_worker;

@@ -32,6 +32,9 @@ pub struct Job {
     pub(crate) counts: TaskStateCounts,
     pub(crate) work: RemainingWork,
     pub(crate) attempts: JobAttempts,
+    /// Number of maps that divisions added.
+    #[serde(default)]
+    pub(crate) added: u32,
     /// Waiting maps.
     pub(crate) queue: Queue,
     pub(crate) reduce_queue: ReduceQueue,
@@ -54,6 +57,7 @@ impl Job {
             counts: TaskStateCounts::new(spec.maps.len() as u32, reduces),
             work: RemainingWork::new(&spec),
             attempts: JobAttempts::default(),
+            added: 0,
             queue: Queue::new(),
             reduce_queue: ReduceQueue::new(),
             homes: Homes::new(reduces),

@@ -14,6 +14,7 @@ pub(crate) mod attempts;
 pub(crate) mod backups;
 mod config;
 mod detours;
+pub(crate) mod divisions;
 pub(crate) mod ends;
 mod events;
 mod fitness;
@@ -37,7 +38,7 @@ pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
 pub use backups::BackupLimits;
-pub use config::{CoreConfig, MoveLimits, RouteLimits, SuspendLimits};
+pub use config::{CoreConfig, DivideLimits, MoveLimits, RouteLimits, SuspendLimits};
 pub use job_parts::BackupTotals;
 pub(crate) use job_parts::{ReduceQueue, RunChange};
 pub use jobs::Job;
@@ -124,6 +125,9 @@ pub(crate) struct Waits {
     pub(crate) idle_since: Option<Time>,
     /// Time of the last check for work that could leave slow homes.
     pub(crate) slow_looked_at: Time,
+    /// Earliest time of the next search for maps to divide.
+    #[serde(default)]
+    pub(crate) next_division: Time,
     /// Time when the last worker left, or of the start.
     pub(crate) deserted_at: Time,
 }

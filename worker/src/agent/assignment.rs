@@ -41,7 +41,7 @@ pub(crate) struct Assignment {
 pub enum AttemptInput {
     /// A map reads a split.
     Split(Split),
-    /// A reduce reads the gathered segments of its partition, in map order.
+    /// A reduce reads the gathered segments of its partition, in the order of the input.
     Segments(Vec<HeldSegment>),
 }
 
@@ -68,6 +68,8 @@ pub enum SlotEvent {
     },
     /// The attempt was asked to leave its slot and keeps it.
     NotSuspended(AttemptId),
+    /// The map attempt was ordered to give up the end of its split. It keeps these bytes, or all if it cannot.
+    Divided { attempt: AttemptId, kept: Option<u64> },
     /// The attempt has ended.
     Ended(Box<EndedAttempt>),
     /// The thread of a slot has panicked outside user code, so the state of this process is unreliable.

@@ -272,8 +272,14 @@ impl TestMaster {
     }
 
     async fn launches(&mut self, attempt: AttemptId, resume: Option<Continuation>) {
-        self.order(vec![MasterFrame::LaunchReduce { attempt, empty: Vec::new(), resume, alone: false }])
-            .await;
+        self.order(vec![MasterFrame::LaunchReduce {
+            attempt,
+            empty: Vec::new(),
+            added: Vec::new(),
+            resume,
+            alone: false,
+        }])
+        .await;
     }
 
     /// Permits the attempt to publish, and returns its part and report.

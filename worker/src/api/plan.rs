@@ -76,6 +76,7 @@ impl JobPlan {
             order: KeyOrder::EachPart,
             reduces: None,
             side: Vec::new(),
+            whole_splits: false,
         }
         .map(input, mapper)
     }
@@ -220,6 +221,7 @@ pub struct MapReducePlan<K: Key, V: Value> {
     pub(crate) order: KeyOrder,
     pub(crate) reduces: Option<u32>,
     pub(crate) side: Vec<Input>,
+    pub(crate) whole_splits: bool,
 }
 
 /// Creates the runner of one map task.
@@ -316,6 +318,15 @@ impl<K: Key, V: Value> MapReducePlan<K, V> {
         K: crate::key::CompositeKey,
     {
         self.group = Some(K::first_length);
+        self
+    }
+
+    /// Keeps running maps from being divided. For mappers whose output for a split is not that for its first and its
+    /// second half together, such as one that numbers the records. Without it, a running map may give up the end of its
+    /// split to another worker, where a new mapper with its own `setup` and `finish` reads it.
+    #[must_use]
+    pub fn whole_splits(mut self) -> Self {
+        self.whole_splits = true;
         self
     }
 

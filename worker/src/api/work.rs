@@ -20,6 +20,9 @@ pub(crate) trait MapReduceWork: Send + Sync {
     /// True if values of equal keys are merged before the shuffle.
     fn combines(&self) -> bool;
 
+    /// True if running maps must not be divided.
+    fn reads_whole_splits(&self) -> bool;
+
     /// Returns the prefix of a key by which it is grouped, if not the whole key.
     fn group(&self) -> Option<GroupPrefix>;
 

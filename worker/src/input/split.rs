@@ -23,6 +23,28 @@ impl Split {
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.length))
     }
+
+    /// Divides this split after its first `kept` bytes: the records of both parts, one after the other, are its records.
+    /// Returns `None` if it cannot be divided there: at its start or end, or within a compressed file, a table or a
+    /// record.
+    #[must_use]
+    pub fn divide(&self, kept: u64) -> Option<(Split, Split)> {
+        let mut left = kept;
+        let whole = |piece: &&Piece| {
+            let fits = piece.length <= left;
+            left -= if fits { piece.length } else { 0 };
+            fits
+        };
+        let count = self.pieces.iter().take_while(whole).count();
+        let (mut front, mut rest) = (self.pieces[..count].to_vec(), self.pieces[count..].to_vec());
+        if 0 < left {
+            let first = rest.first_mut().filter(|piece| piece.may_be_cut(self.format, left))?;
+            front.push(Piece { length: left, ..first.clone() });
+            (first.offset, first.length) = (first.offset + left, first.length - left);
+        }
+        let part = |pieces| Split { input: self.input, format: self.format, pieces };
+        (!front.is_empty() && !rest.is_empty()).then(|| (part(front), part(rest)))
+    }
 }
 
 /// Range of one file. Its records are those whose first byte is in `offset..offset + length`.
@@ -55,6 +77,17 @@ impl Piece {
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
+    }
+
+    /// True if the piece may be cut after its first `bytes`.
+    #[must_use]
+    pub(crate) fn may_be_cut(&self, format: RecordFormat, bytes: u64) -> bool {
+        let is_border = match format {
+            RecordFormat::Lines => true,
+            RecordFormat::Fixed { length } => bytes.is_multiple_of(u64::from(length.max(1))),
+            RecordFormat::Csv { .. } | RecordFormat::WholeFile => false,
+        };
+        is_border && !self.is_decoded() && 0 < bytes && bytes < self.length
     }
 
     /// True if its records are not the bytes of the file: it must be decoded from its start on.

@@ -19,6 +19,15 @@ pub struct RecordLimits {
     pub bad_records_max: u64,
 }
 
+/// Place of a map that a division added, in the order of the input.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct AddedMap {
+    /// Map whose split, as submitted, has its input.
+    pub root: u32,
+    /// Bytes of that split before its own.
+    pub start: u64,
+}
+
 /// Description of a job for a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobOrder {

@@ -18,6 +18,7 @@ use crate::http::{Endpoint, Secret};
 use crate::input::{FileStamp, Split};
 use crate::segment::Fingerprint;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
+use gristmill_scheduler::units::decode_maps;
 use serde::{Deserialize, Serialize};
 
 pub use framing::{FrameError, FrameReader, push_frame, push_worker_frame, write_frame};
@@ -25,7 +26,7 @@ pub use gristmill_scheduler::event::{FetchRate, Slots};
 pub use handover::{Continuation, HandOver};
 pub use hello::{Hello, Rejoin, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
-pub use job::{JobOrder, RecordLimits};
+pub use job::{AddedMap, JobOrder, RecordLimits};
 pub use lanes::{LaneOrder, LaneShare};
 pub use report::{
     AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchedOutput, Heartbeat, MemoryUse, NamedPart,
@@ -33,7 +34,7 @@ pub use report::{
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 17;
+pub const PROTOCOL_VERSION: u32 = 18;
 
 /// Maximum length of a frame in bytes, after the handshake.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -106,6 +107,10 @@ pub enum WorkerFrame {
     Suspended { attempt: AttemptId },
     /// A reduce attempt cannot leave its slot as ordered: there is no room for its state.
     NotSuspended { attempt: AttemptId },
+    /// A running map attempt has given up the end of its split as ordered: it reads the first `kept` bytes.
+    Divided { attempt: AttemptId, kept: u64 },
+    /// A map attempt cannot give up the end of its split as ordered.
+    NotDivided { attempt: AttemptId },
     /// A suspended reduce attempt has ended, and another can continue from its state.
     HandedOver {
         attempt: AttemptId,
@@ -222,10 +227,20 @@ pub enum MasterFrame {
         attempt: AttemptId,
         /// Maps with empty output, which were not announced: one bit each, 64 to a word, lowest first.
         empty: Vec<u64>,
+        /// Places of the last maps of the job, which divisions added.
+        added: Vec<AddedMap>,
         /// State of an earlier attempt that was handed over; `None` starts from the beginning.
         resume: Option<Continuation>,
         /// As for a map.
         alone: bool,
+    },
+    /// Give up about half of what a running map attempt has left to read.
+    Divide { attempt: AttemptId },
+    /// The job has this many maps from now on: divisions added the last ones.
+    MapsAdded {
+        job: JobId,
+        #[serde(deserialize_with = "decode_maps")]
+        maps: u32,
     },
     /// Suspend a reduce attempt at the next boundary between groups of keys, so that it leaves its slot.
     Suspend { attempt: AttemptId },

@@ -45,13 +45,11 @@ pub enum SegmentError {
         /// Offset of the block.
         offset: u64,
     },
-    /// Segments are not in map order, or one occurs twice.
-    #[error("segment of map {found} follows that of map {before}")]
-    Sequence {
-        /// Index of the previous map.
-        before: u32,
-        /// Index of this map.
-        found: u32,
+    /// A map has two segments.
+    #[error("map {map} has two segments")]
+    Twice {
+        /// Index of the map.
+        map: u32,
     },
     /// Its pairs are in an input file that has changed since the map read it.
     #[error("the input that the pairs of {id:?} lie in has changed")]

@@ -9,6 +9,7 @@
 use crate::budget::Reservation;
 use crate::descriptors;
 use crate::http::Secret;
+use crate::protocol::AddedMap;
 use crate::segment::{self, MapOutput, SegmentData, SegmentId};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind};
 use std::collections::BTreeMap;
@@ -66,6 +67,13 @@ impl Gather {
     }
 }
 
+/// Returns the place of a map in the order of the input, for a job of `maps` maps of which divisions added the last.
+fn place_of(map: u32, maps: u32, added: &[AddedMap]) -> AddedMap {
+    let first = maps.saturating_sub(added.len() as u32);
+    let added = map.checked_sub(first).and_then(|index| added.get(index as usize));
+    added.copied().unwrap_or(AddedMap { root: map, start: 0 })
+}
+
 /// Set of numbers with one bit for each.
 struct IndexSet {
     words: Vec<u64>,
@@ -75,6 +83,11 @@ struct IndexSet {
 impl IndexSet {
     fn new(count: u32) -> Self {
         Self { words: vec![0; count.div_ceil(64) as usize], count }
+    }
+
+    fn grow(&mut self, count: u32) {
+        self.words.resize(count.div_ceil(64) as usize, 0);
+        self.count = count;
     }
 
     fn get(&self, number: u32) -> Option<bool> {
@@ -157,6 +170,18 @@ impl SegmentStore {
             outputs: BTreeMap::new(),
             gathers: BTreeMap::new(),
         });
+    }
+
+    /// Adds maps to a job, which has `maps` from now on.
+    pub fn add_maps(&self, job: JobId, maps: u32) {
+        let mut jobs = self.jobs();
+        let Some(job) = jobs.get_mut(&job).filter(|job| job.maps < maps) else { return };
+        for gather in job.gathers.values_mut() {
+            gather.arrived.grow(maps);
+            gather.own.grow(maps);
+            gather.missing += maps - job.maps;
+        }
+        job.maps = maps;
     }
 
     /// Removes all data of a job.
@@ -354,9 +379,10 @@ impl SegmentStore {
         Some(filled)
     }
 
-    /// Returns all segments of a partition in map order, without empty ones; `None` while some are missing.
+    /// Returns all segments of a partition in the order of the input, without empty ones; `None` while some are missing.
+    /// `added` has the places of the last maps.
     #[must_use]
-    pub fn complete(&self, job: JobId, partition: u32) -> Option<Vec<HeldSegment>> {
+    pub fn complete(&self, job: JobId, partition: u32, added: &[AddedMap]) -> Option<Vec<HeldSegment>> {
         let jobs = self.jobs();
         let job = jobs.get(&job)?;
         let gather = job.gathers.get(&partition)?;
@@ -369,7 +395,7 @@ impl SegmentStore {
         });
         let mut all: Vec<(u32, HeldSegment)> = own.filter(|(_, held)| !held.data.is_empty()).collect();
         all.extend(gather.held.iter().map(|(map, held)| (*map, held.clone())));
-        all.sort_unstable_by_key(|(map, _)| *map);
+        all.sort_unstable_by_key(|(map, _)| place_of(*map, job.maps, added));
         Some(all.into_iter().map(|(_, held)| held).collect())
     }
 }
@@ -413,7 +439,7 @@ mod tests {
 
     /// Returns map and epoch of each segment of a partition.
     fn gathered(store: &SegmentStore, partition: u32) -> Option<Vec<(u32, u32)>> {
-        let held = store.complete(JOB, partition)?;
+        let held = store.complete(JOB, partition, &[])?;
         let id = |held: HeldSegment| SegmentReader::open(held.data).unwrap().header().id;
         Some(held.into_iter().map(id).map(|id| (id.map, id.epoch)).collect())
     }
@@ -530,8 +556,12 @@ mod tests {
         assert_eq!(store.drop_unreadable(JOB, 1), [(0, Some(flipped)), (2, Some(cut))]);
         assert_eq!(store.fill_own(attempt(0, 0)), None, "its map has to run again");
         assert_eq!(store.fill_own(attempt(1, 0)), Some(vec![]));
-        let two: Vec<u32> =
-            store.complete(JOB, 2).unwrap().iter().map(|held| u32::from(!held.data.is_empty())).collect();
+        let two: Vec<u32> = store
+            .complete(JOB, 2, &[])
+            .unwrap()
+            .iter()
+            .map(|held| u32::from(!held.data.is_empty()))
+            .collect();
         assert_eq!(two, [1, 1, 1], "no partition loses a segment in silence");
     }
 }

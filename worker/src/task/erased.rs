@@ -60,6 +60,10 @@ where
         self.plan.combine.is_some()
     }
 
+    fn reads_whole_splits(&self) -> bool {
+        self.plan.whole_splits
+    }
+
     fn validate(&self) -> TaskResult {
         let plan = &self.plan;
         if plan.combine.is_some() && plan.group.is_some() {

@@ -8,7 +8,7 @@ use crate::collect::{
     Combining, EmitTarget, Emitter, EmitterSetting, KeyRanges, Partitioning, SortMemory, Sorting,
     TableMemory, map_story, segment_order,
 };
-use crate::input::{Block, Blocks, InputError, RecordFormat};
+use crate::input::{Block, Blocks, InputError, RecordFormat, SplitBlocks};
 use crate::key::Key;
 use crate::narration::{RecordNarrator, StoryRecord, Told};
 use crate::output::Output;
@@ -123,29 +123,40 @@ pub(super) fn run_map_only(
     output.finish_part(counters.stats())
 }
 
-/// Blocks that are counted as they are read.
-pub(super) struct WatchedBlocks<B> {
-    blocks: B,
+/// Blocks of a split that are counted as they are read, and of which the last are given up if the attempt is ordered to.
+pub(super) struct WatchedBlocks<'a> {
+    blocks: SplitBlocks<'a>,
     progress: Arc<Progress>,
+    may_divide: bool,
     /// Recorder of their records, if requested.
     narrator: Option<RecordNarrator>,
 }
 
-impl<B: Blocks> WatchedBlocks<B> {
-    pub fn new(blocks: B, progress: &Arc<Progress>, narrates: bool) -> Self {
-        Self { blocks, progress: progress.clone(), narrator: narrates.then(RecordNarrator::default) }
+impl<'a> WatchedBlocks<'a> {
+    pub fn new(blocks: SplitBlocks<'a>, progress: &Arc<Progress>, narrates: bool) -> Self {
+        let narrator = narrates.then(RecordNarrator::default);
+        Self { blocks, progress: progress.clone(), may_divide: false, narrator }
+    }
+
+    /// Allows the attempt to give up the end of its split. A story of a map has the whole split.
+    pub fn divisible(self, may_divide: bool) -> Self {
+        Self { may_divide: may_divide && self.narrator.is_none(), ..self }
     }
 
     /// Returns the remaining blocks and the recorded records.
-    pub fn into_inner(self) -> (B, Told<StoryRecord>) {
+    pub fn into_inner(self) -> (SplitBlocks<'a>, Told<StoryRecord>) {
         (self.blocks, self.narrator.map(|narrator| narrator.records).unwrap_or_default())
     }
 }
 
-impl<B: Blocks> Blocks for WatchedBlocks<B> {
+impl Blocks for WatchedBlocks<'_> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         // A slow disk or network is not the fault of user code.
         let _engine = self.progress.engine();
+        if self.progress.is_to_divide() {
+            let kept = if self.may_divide { self.blocks.divide() } else { None };
+            self.progress.divided(kept);
+        }
         let mut block = self.blocks.next_block()?;
         if let Some(block) = &mut block {
             self.progress.bytes_in.fetch_add(block.bytes().len() as u64, Relaxed);

@@ -53,12 +53,14 @@ pub fn run_map(
     progress.collect_bad_records(blocks.bad_records());
     let (attempt, narration) = (context.attempt, context.settings.narration_of(context.attempt));
     let side = context.side.clone();
-    let mut blocks = map::WatchedBlocks::new(blocks, progress, narration.is_some());
+    let work = map_reduce(plan)?;
+    let blocks = map::WatchedBlocks::new(blocks, progress, narration.is_some());
+    let mut blocks = blocks.divisible(!work.reads_whole_splits());
     let input_bytes = split.pieces.iter().map(|piece| piece.length).sum();
     let stretch = split.pieces.first().map(InputRange::from);
     let erased =
         ErasedMap { context, input: split.input as usize, input_bytes, stretch, blocks: &mut blocks };
-    let mut done = map_reduce(plan)?.run_map(erased)?;
+    let mut done = work.run_map(erased)?;
     let (blocks, records) = blocks.into_inner();
     done.stats.note_input(&blocks);
     if let (Some(narration), Some(story)) = (narration, done.story.take()) {
@@ -98,7 +100,7 @@ pub(crate) fn run_map_only(
     Ok(done)
 }
 
-/// Runs one reduce task. `segments` are those of its partition in map index order, one for each map; empty ones may be
+/// Runs one reduce task. `segments` are those of its partition in the order of the input, one for each map; empty ones may be
 /// left out. With `resume` it continues an earlier attempt that was handed over: `output` already contains what that
 /// one wrote, and all segments are available again.
 ///
@@ -115,7 +117,7 @@ pub(crate) fn run_reduce_in_steps(
 }
 
 /// Runs one reduce task from its start to its end, for callers that never hand it over. `segments` are those of its
-/// partition in map index order, one for each map; empty ones may be left out.
+/// partition in the order of the input, one for each map; empty ones may be left out.
 ///
 /// # Errors
 /// See [`TaskFailure`]; [`TaskFailure::Cancelled`] if a hand-over was requested nevertheless.

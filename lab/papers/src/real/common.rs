@@ -36,6 +36,7 @@ pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
         journal: None,
         // The papers' models have one attempt of a task at a time.
         backups: false,
+        divides: false,
     }
 }
 

@@ -90,6 +90,7 @@ fn cluster_of_other_pool_weights_is_another_setting() {
         pools: BTreeMap::from([("night".to_owned(), weight)]),
         journal: None,
         backups: false,
+        divides: false,
     };
     let directory = tempfile::tempdir().unwrap();
     let workload = Workload::batch("w", sleeper());

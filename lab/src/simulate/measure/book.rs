@@ -49,6 +49,13 @@ impl JobBook {
         }
     }
 
+    /// Adds a map that a division made.
+    pub(super) fn map_added(&mut self) {
+        self.map_seconds.push(None);
+        self.measured.map_overheads.push(None);
+        self.measured.output_bytes.push(0.0);
+    }
+
     pub(super) fn reduce_done(&mut self, index: usize, seconds: f64, overhead: Option<f64>) {
         if let Some(place) = self.reduce_seconds.get_mut(index) {
             *place = Some(seconds);

@@ -20,7 +20,7 @@ use gristmill_scheduler::job::JobSpec;
 use gristmill_scheduler::units::{Bytes, Time};
 use live::LiveWorker;
 use meter::{FETCH, RunMeter};
-use orders::{Announce, JobEnded, JournalOrder, LaunchOrder, Retract};
+use orders::{Announce, JobEnded, JournalOrder, LaunchOrder, MapAdded, Retract};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 use std::path::Path;
@@ -145,6 +145,8 @@ impl RunMeter {
             Event::FetchFailed { home, map, .. } => self.not_wanted(map, home),
             Event::NetworkRate { per_worker } => self.network = per_worker,
             Event::WorkerSilent { .. }
+            | Event::MapDivided { .. }
+            | Event::DivisionRefused { .. }
             | Event::WorkerDraining { .. }
             | Event::WorkerDiskRoom { .. }
             | Event::MemoryRanOut { .. }
@@ -158,7 +160,8 @@ impl RunMeter {
         }
     }
 
-    fn order(&mut self, JournalOrder { launch, announce, retract, job_ended }: JournalOrder) {
+    fn order(&mut self, order: JournalOrder) {
+        let JournalOrder { launch, announce, retract, map_added, job_ended } = order;
         if let Some(LaunchOrder { attempt, worker }) = launch {
             self.launch(attempt, worker);
         }
@@ -167,6 +170,11 @@ impl RunMeter {
         }
         if let Some(Retract { map, to }) = retract {
             self.not_wanted(map, to);
+        }
+        if let Some(MapAdded { attempt }) = map_added
+            && let Some(book) = self.jobs.get_mut(&attempt.task.job)
+        {
+            book.map_added();
         }
         if let Some(JobEnded { job, outcome }) = job_ended {
             self.traffic.dropped(|of, _, _| of == job);

@@ -11,7 +11,13 @@ pub(super) struct JournalOrder {
     pub(super) launch: Option<LaunchOrder>,
     pub(super) announce: Option<Announce>,
     pub(super) retract: Option<Retract>,
+    pub(super) map_added: Option<MapAdded>,
     pub(super) job_ended: Option<JobEnded>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct MapAdded {
+    pub(super) attempt: AttemptId,
 }
 
 #[derive(Deserialize)]

@@ -99,6 +99,7 @@ impl Job for Synthetic {
             reduces => {
                 let plan =
                     JobPlan::map(input, move || SyntheticMapper { job: job.clone(), task: 0, partitions: 0 })
+                        .whole_splits()
                         .partition(SpreadPartitioner);
                 let plan = match reduces {
                     Some(reduces) => plan.reduces(reduces),

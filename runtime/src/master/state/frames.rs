@@ -12,7 +12,7 @@ use super::fleet::shift;
 use super::quotas::hold_to_quota;
 use crate::api::FetchRecord;
 use crate::journal::Encoded;
-use gristmill_scheduler::event::{Event, External};
+use gristmill_scheduler::event::{Event, External, Failure};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::{Bytes, Span, Time};
@@ -102,6 +102,8 @@ impl MasterState {
                     self.events.push(Event::SuspensionRefused { attempt });
                 }
             }
+            WorkerFrame::Divided { attempt, kept } => self.divided(from, attempt, Some(kept)),
+            WorkerFrame::NotDivided { attempt } => self.divided(from, attempt, None),
             WorkerFrame::HandedOver { attempt, state, report } => {
                 if worker.handing_over.contains(&attempt) && self.stopped_there(from, attempt) {
                     self.handed_over(now, ended(attempt, report), state);
@@ -124,6 +126,23 @@ impl MasterState {
             WorkerFrame::Log { attempt, bytes } => self.logged(from, attempt, &bytes),
             WorkerFrame::Holding(holding) => self.reconcile(now, from, &holding),
         }
+    }
+
+    /// Enters that a map attempt has given up the end of its split, or cannot. A place where the split cannot be divided
+    /// is the worker's mistake, so that the attempt does not count.
+    fn divided(&mut self, from: WorkerId, attempt: AttemptId, kept: Option<u64>) {
+        if self.fleet.get(from).is_none_or(|worker| !worker.running.contains_key(&attempt)) {
+            return;
+        }
+        let Some(kept) = kept else { return self.events.push(Event::DivisionRefused { attempt }) };
+        let splits = self.jobs.get(attempt.task.job).map(|job| &job.submission.splits);
+        let split = splits.and_then(|splits| splits.get(attempt.task.index as usize));
+        if split.is_some_and(|split| split.divide(kept).is_some()) {
+            return self.events.push(Event::MapDivided { attempt, kept: Bytes(kept), work: None });
+        }
+        self.stopped_there(from, attempt);
+        self.fleet.queue(from, &MasterFrame::Kill { attempt });
+        self.events.push(Event::AttemptFailed { attempt, class: Failure::Worker });
     }
 
     /// Handles a frame of a lost worker like a master without a fence would.
@@ -185,7 +204,7 @@ impl MasterState {
     /// ever longer intervals, so that a map costs few facts however long it runs.
     fn progressed(&mut self, now: Time, attempt: AttemptId, bytes: u64) {
         let known = self.core.attempt(attempt).filter(|_| attempt.task.kind == TaskKind::Map);
-        let Some(known) = known.filter(|known| self.core.makes_backups() && !known.queued && !known.dying)
+        let Some(known) = known.filter(|known| self.core.wants_progress() && !known.queued && !known.dying)
         else {
             return;
         };

@@ -7,7 +7,7 @@ use super::estimates::Estimates;
 use super::handed_over::HandedOver;
 use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
 use super::logs::Logs;
-use super::record::TaskRecords;
+use super::record::{MapEntry, TaskRecords};
 use super::sums::COUNTERS_MAX;
 use crate::api::{
     DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
@@ -19,6 +19,7 @@ use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::input::Place;
+use gristmill_worker::protocol::AddedMap;
 use gristmill_worker::sanitize;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,6 +139,23 @@ impl JobEntry {
             ended_before: false,
             submission,
         }
+    }
+
+    /// Makes the end of a map's split, after its first `kept` bytes, the split of a new map.
+    pub(super) fn divide(&mut self, map: u32, kept: u64) {
+        let splits = &mut self.submission.splits;
+        let Some((front, rest)) = splits.get(map as usize).and_then(|split| split.divide(kept)) else {
+            return tracing::error!(map, kept, "a split that was to be divided cannot be");
+        };
+        let first = splits.len() - self.input.added.len();
+        let divided = (map as usize).checked_sub(first).and_then(|index| self.input.added.get(index));
+        let place = divided.copied().unwrap_or(AddedMap { root: map, start: 0 });
+        splits[map as usize] = front;
+        splits.push(rest);
+        self.input.added.push(AddedMap { start: place.start.saturating_add(kept), ..place });
+        self.maps += 1;
+        self.records.maps.push(MapEntry::default());
+        self.touch();
     }
 
     pub(super) fn end(&mut self, now: Time, outcome: Outcome) {

@@ -8,7 +8,7 @@ use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::agent::check::wall_ms;
 use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
-use gristmill_worker::protocol::{FailureClass, Part};
+use gristmill_worker::protocol::{AddedMap, FailureClass, Part};
 use gristmill_worker::sanitize;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,6 +29,8 @@ pub(super) struct JobInput {
     pub(super) named: Vec<WorkerId>,
     /// Upper bounds of the ranges of a totally ordered job.
     pub(super) cuts: Vec<Vec<u8>>,
+    /// Places of the maps that divisions added.
+    pub(super) added: Vec<AddedMap>,
 }
 
 impl JobInput {
@@ -44,7 +46,14 @@ impl JobInput {
         let pieces = submission.splits.iter().flat_map(|split| &split.pieces);
         let cuttable = pieces.filter(|piece| !piece.is_decoded());
         let cuttable_bytes = cuttable.map(|piece| piece.length).sum();
-        Self { bytes, cuttable_bytes, bytes_in_flight: 0, named: named.into_iter().collect(), cuts }
+        Self {
+            bytes,
+            cuttable_bytes,
+            bytes_in_flight: 0,
+            named: named.into_iter().collect(),
+            cuts,
+            added: Vec::new(),
+        }
     }
 }
 

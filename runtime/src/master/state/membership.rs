@@ -171,6 +171,11 @@ impl MasterState {
         for job in over {
             self.fleet.queue(worker, &MasterFrame::Forget { job });
         }
+        for job in self.fleet.get(worker).map(|entry| entry.jobs_known.clone()).unwrap_or_default() {
+            if let Some(entry) = self.jobs.get(job).filter(|entry| !entry.input.added.is_empty()) {
+                self.fleet.queue(worker, &MasterFrame::MapsAdded { job, maps: entry.maps });
+            }
+        }
         self.reconcile_homes(now, worker, holding);
         for (map, from) in self.core.outputs_owed_to(worker) {
             self.announced.entry((worker, from, map.task.job)).or_default().push(map);

@@ -129,6 +129,10 @@ impl MasterState {
             Command::Suspend { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::Suspend { attempt });
             }
+            Command::Divide { attempt, worker } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Divide { attempt });
+            }
+            Command::MapAdded { attempt, kept, .. } => self.add_map(attempt, kept.0),
             Command::Resume { attempt, worker, .. } => {
                 if let Some(entry) = self.fleet.get_mut(worker) {
                     entry.suspended.remove(&attempt);
@@ -174,6 +178,18 @@ impl MasterState {
             }
             Command::JobEnded { job, outcome } => self.job_ended(now, job, outcome),
             Command::WakeAt { time } => self.wake = Some(time),
+        }
+    }
+
+    /// Enters the map that a division added, and notifies the workers that know its job.
+    fn add_map(&mut self, divided: AttemptId, kept: u64) {
+        let id = divided.task.job;
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        job.divide(divided.task.index, kept);
+        let maps = job.maps;
+        let knowing = self.fleet.workers.iter().filter(|(_, entry)| entry.jobs_known.contains(&id));
+        for worker in knowing.map(|(&worker, _)| worker).collect::<Vec<_>>() {
+            self.send(worker, id, &MasterFrame::MapsAdded { job: id, maps });
         }
     }
 
@@ -237,7 +253,8 @@ impl MasterState {
                 let goes_on = self.core.continues(attempt);
                 let resume = goes_on.and_then(|before| job.handed_over.continuation(before, &self.fleet));
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
-                MasterFrame::LaunchReduce { attempt, empty, resume, alone }
+                let added = job.input.added.clone();
+                MasterFrame::LaunchReduce { attempt, empty, added, resume, alone }
             }
         };
         self.send(worker, attempt.task.job, &frame);

@@ -154,6 +154,8 @@ pub(super) fn words(command: &Command) -> String {
         Command::RefuseCommit { attempt, .. } => format!("refuse {attempt}"),
         Command::Forget { job, worker } => format!("forget {job} at {worker}"),
         Command::JobEnded { job, outcome } => format!("{job} {outcome}"),
+        Command::Divide { attempt, worker } => format!("divide {attempt} on {worker}"),
+        Command::MapAdded { attempt, kept, rest } => format!("{attempt} keeps {}, map-{rest} is new", kept.0),
         Command::WakeAt { time } => format!("wake at {time}"),
     };
     text.replace("job-1/", "").replace("worker-", "w")

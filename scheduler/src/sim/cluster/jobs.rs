@@ -22,10 +22,14 @@ pub(super) struct LiveJob {
     pub(super) maps_done: Option<Time>,
     /// Maps that have not ended.
     pub(super) maps_left: usize,
+    /// Maps that divisions added.
+    pub(super) added: usize,
     pub(super) maps: Arc<[f64]>,
     pub(super) reduces: Arc<[f64]>,
-    /// Bytes of one segment.
+    /// Bytes of one segment of a map that was not divided.
     pub(super) segment: f64,
+    /// Fractions of such a segment that the maps of divisions make.
+    pub(super) shares: BTreeMap<u32, f64>,
     pub(super) work: PerStation<f64>,
     pub(super) deadline: Option<Time>,
     pub(super) weight: f64,
@@ -36,14 +40,31 @@ pub(super) struct LiveJob {
 }
 
 impl LiveJob {
-    /// Returns the output bytes of one map.
-    pub(super) fn output(&self) -> Bytes {
-        Bytes((self.segment * self.reduces.len() as f64).ceil() as u64)
+    /// Returns the bytes of one segment of this map.
+    pub(super) fn segment(&self, map: u32) -> f64 {
+        self.segment * self.shares.get(&map).copied().unwrap_or(1.0)
+    }
+
+    /// Returns the output bytes of this map.
+    pub(super) fn output(&self, map: u32) -> Bytes {
+        Bytes((self.segment(map) * self.reduces.len() as f64).ceil() as u64)
     }
 
     /// Returns the input bytes of one reduce.
     pub(super) fn input_of_reduce(&self) -> f64 {
-        self.segment * self.maps.len() as f64
+        self.segment * (self.maps.len() - self.added) as f64
+    }
+
+    /// Enters that the end of a map is the map `rest` from now on, with the lengths of all maps.
+    pub(super) fn divide(&mut self, map: u32, rest: u32, lengths: Arc<[f64]>) {
+        let [kept, given] = [map, rest].map(|map| lengths[map as usize]);
+        let share = self.shares.get(&map).copied().unwrap_or(1.0);
+        let front = if 0.0 < kept + given { share * kept / (kept + given) } else { share };
+        self.shares.insert(map, front);
+        self.shares.insert(rest, share - front);
+        self.maps = lengths;
+        self.maps_left += 1;
+        self.added += 1;
     }
 }
 
@@ -81,7 +102,9 @@ pub(super) fn prepare(
         start: None,
         maps_done: None,
         maps_left: maps.len(),
+        added: 0,
         segment,
+        shares: BTreeMap::new(),
         work: PerStation::new(sum(&maps), seconds, sum(&reduces)),
         deadline: job.deadline.map(time_of),
         weight,

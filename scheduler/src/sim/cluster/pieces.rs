@@ -45,7 +45,8 @@ impl RunningPiece {
 /// Reduces that are suspended or to continue elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct RunningAttempts {
-    /// Running reduces, by their index among the timers; kept only for preemptive policies.
+    /// Running attempts, by their index among the timers; kept only for reduces under preemptive policies, and for maps
+    /// that may be divided.
     pub(super) running: BTreeMap<AttemptId, u32>,
     /// Reduces that are leaving their slot, by the time when it is free, then by order.
     pub(super) leaving: BTreeMap<(Time, u64), RunningPiece>,

@@ -1,11 +1,11 @@
 //! Launches and kills attempts, and forwards the master's responses to them.
 
 use super::{Agent, delete};
-use crate::agent::assignment::{Assignment, AttemptInput, Permit};
+use crate::agent::assignment::{Assignment, AttemptInput, Permit, SlotEvent};
 use crate::agent::slots::LeaveSlot;
 use crate::agent::work::SlotTurn;
-use crate::attempt::SlowPart;
-use crate::protocol::{AttemptReport, Continuation, FailureClass, WorkerFrame};
+use crate::attempt::{DivisionReport, SlowPart};
+use crate::protocol::{AddedMap, AttemptReport, Continuation, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;
 use crate::shuffle::store::HeldSegment;
 use crate::task::{Parking, Progress};
@@ -60,7 +60,13 @@ impl Agent {
         });
     }
 
-    pub(super) fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], how: Launch) {
+    pub(super) fn launch_reduce(
+        &mut self,
+        attempt: AttemptId,
+        empty: &[u64],
+        added: &[AddedMap],
+        how: Launch,
+    ) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
@@ -68,7 +74,7 @@ impl Agent {
                 self.store.fill(job, partition, map, HeldSegment { data: nothing, reservation: None });
             }
         }
-        match self.store.complete(job, partition) {
+        match self.store.complete(job, partition, added) {
             Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), how),
             // The master then has the partition gathered again.
             None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
@@ -90,7 +96,9 @@ impl Agent {
             false => Progress::new(settings.speed, parking),
         };
         let least = settings.watched.map(|watched| watched.attempt(job.order.maps, job.order.partitions));
-        let progress = Arc::new(progress.of_at_least(least.unwrap_or_default()));
+        let divides = (attempt.task.kind == TaskKind::Map).then(|| self.reports_divisions(attempt));
+        let progress = progress.of_at_least(least.unwrap_or_default()).reporting_divisions(divides);
+        let progress = Arc::new(progress);
         // One response at most: the permit is requested once.
         let (permit, answer) = crossbeam_channel::bounded(1);
         let hang = Duration::from_millis(job.order.hang_ms);
@@ -110,6 +118,18 @@ impl Agent {
         );
         let assignment = Assignment { attempt, job, input, resume, alone, progress, permit: answer };
         self.slots.work.push(SlotTurn::Begin(Box::new(assignment)), alone);
+    }
+
+    fn reports_divisions(&self, attempt: AttemptId) -> DivisionReport {
+        let events = self.slots.setting.events.clone();
+        Box::new(move |kept| drop(events.send(SlotEvent::Divided { attempt, kept })))
+    }
+
+    /// Orders a map attempt to give up the end of its split. One that has ended was faster.
+    pub(super) fn divide(&mut self, attempt: AttemptId) {
+        if let Some(running) = self.running.get(&attempt) {
+            running.progress.order_division();
+        }
     }
 
     pub(super) fn kill(&mut self, attempt: AttemptId) {

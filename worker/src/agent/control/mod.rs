@@ -288,9 +288,11 @@ impl Agent {
             MasterFrame::LaunchMap { attempt, split, alone } => {
                 self.launch(attempt, AttemptInput::Split(split), Launch { resume: None, alone });
             }
-            MasterFrame::LaunchReduce { attempt, empty, resume, alone } => {
-                self.launch_reduce(attempt, &empty, Launch { resume, alone });
+            MasterFrame::LaunchReduce { attempt, empty, added, resume, alone } => {
+                self.launch_reduce(attempt, &empty, &added, Launch { resume, alone });
             }
+            MasterFrame::Divide { attempt } => self.divide(attempt),
+            MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),
             MasterFrame::HandOver { attempt } => self.hand_over(attempt),

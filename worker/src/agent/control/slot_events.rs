@@ -38,6 +38,10 @@ impl Agent {
             }
             SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
             SlotEvent::NotSuspended(attempt) => return self.not_suspended(attempt),
+            SlotEvent::Divided { attempt, kept } => {
+                let frame = kept.map(|kept| WorkerFrame::Divided { attempt, kept });
+                return self.send(&frame.unwrap_or(WorkerFrame::NotDivided { attempt }));
+            }
             SlotEvent::Broken { attempt, message } => return self.slot_broke(attempt, &message),
             SlotEvent::Ended(ended) => ended,
         };

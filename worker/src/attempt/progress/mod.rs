@@ -2,6 +2,7 @@
 //!
 //! The attempt's thread checks one byte with every pair, and does more only if that is set.
 
+mod dividing;
 mod pacing;
 mod suspending;
 
@@ -10,6 +11,8 @@ use super::hold::{Hold, Parking};
 use super::pace::Pacer;
 use crate::input::{BadRecords, FileBadRecords};
 use crate::narration::ReduceNarrator;
+use dividing::Division;
+pub(crate) use dividing::DivisionReport;
 use pacing::Pacing;
 pub(crate) use pacing::SlowPart;
 use std::sync::atomic::Ordering::Relaxed;
@@ -57,6 +60,7 @@ pub struct Progress {
     /// Set of [`CANCELLED`], [`ASKED`] and [`PACED`] that needs attention.
     signals: AtomicU8,
     hold: Hold,
+    division: Division,
     kept: SuspendedMemory,
     pacing: Option<Pacing>,
     /// Minimum time of the attempt, and its start.

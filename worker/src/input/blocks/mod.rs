@@ -9,11 +9,12 @@ mod piece;
 use super::bad_records::BadRecords;
 use super::content::recognized;
 use super::error::InputError;
+use super::format::RecordFormat;
 use super::limits::InputLimits;
 use super::mapped::MappedFile;
 use super::record::{Block, Blocks, Source};
 use super::source::FileAccess;
-use super::split::Split;
+use super::split::{Piece, Split};
 use piece::{FoundRange, PieceBlocks};
 use std::sync::Arc;
 
@@ -29,9 +30,11 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
         access,
         limits: *limits,
         pieces_begun: 0,
+        pieces_end: split.pieces.len(),
         current: None,
         source: Source { path: String::new(), input: split.input as usize },
         mapping: None,
+        is_remote: false,
         local_bytes: 0,
         remote_bytes: 0,
         bad: BadRecords::up_to(limits.bad_records_max),
@@ -44,10 +47,14 @@ pub struct SplitBlocks<'a> {
     access: &'a dyn FileAccess,
     limits: InputLimits,
     pieces_begun: usize,
+    /// Number of pieces that are read; fewer than in the split once it was divided.
+    pieces_end: usize,
     current: Option<PieceBlocks>,
     source: Source,
     /// Mapping of the current file, if its blocks are in one.
     mapping: Option<Arc<MappedFile>>,
+    /// True if the current file is fetched from another process.
+    is_remote: bool,
     local_bytes: u64,
     remote_bytes: u64,
     bad: BadRecords,
@@ -73,12 +80,57 @@ impl SplitBlocks<'_> {
         &self.bad
     }
 
+    /// Gives up about the second half of what is left to read. Returns the number of bytes of the split that are kept, as
+    /// for [`Split::divide`]; `None` if nothing can be given up. A piece is cut only while it is read, when its contents
+    /// are known, so a split is divided in its current piece or between later ones.
+    pub(crate) fn divide(&mut self) -> Option<u64> {
+        let pieces = &self.split.pieces[..self.pieces_end];
+        let index = self.pieces_begun.checked_sub(1)?;
+        let lengths = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length).sum::<u64>();
+        let here = self.current.as_ref().and_then(PieceBlocks::left);
+        let left_here = here.map_or(0, |(at, end)| end - at);
+        let half = (left_here + lengths(&pieces[index + 1..])) / 2;
+        if let (Some((at, end)), Some(current)) = (here, &mut self.current)
+            && half < left_here
+        {
+            let piece = &pieces[index];
+            let mut kept = at + half - piece.offset;
+            if let RecordFormat::Fixed { length } = self.split.format {
+                kept = kept.next_multiple_of(u64::from(length.max(1)));
+            }
+            let offset = piece.offset + kept;
+            if at < offset && offset < end && piece.may_be_cut(self.split.format, kept) {
+                current.end_at(offset);
+                let kept = lengths(&pieces[..index]) + kept;
+                self.pieces_end = index + 1;
+                *self.bytes_by_place() -= end - offset;
+                return Some(kept);
+            }
+        }
+        // The first border after which at most half is left, but not the end.
+        let mut before = left_here;
+        let border = (index + 1..pieces.len()).find(|&border| {
+            let there = half <= before;
+            before += pieces[border].length;
+            there
+        });
+        self.pieces_end = border.or_else(|| (index + 1 < pieces.len()).then(|| pieces.len() - 1))?;
+        Some(lengths(&self.split.pieces[..self.pieces_end]))
+    }
+
+    fn bytes_by_place(&mut self) -> &mut u64 {
+        if self.is_remote { &mut self.remote_bytes } else { &mut self.local_bytes }
+    }
+
     /// Opens the next piece; `None` if there is none.
     fn open_next(&mut self) -> Result<Option<PieceBlocks>, InputError> {
-        let Some(piece) = self.split.pieces.get(self.pieces_begun) else { return Ok(None) };
+        let Some(piece) = self.split.pieces[..self.pieces_end].get(self.pieces_begun) else {
+            return Ok(None);
+        };
         self.pieces_begun += 1;
         let file = self.access.open(piece)?;
-        *(if file.is_remote() { &mut self.remote_bytes } else { &mut self.local_bytes }) += piece.length;
+        self.is_remote = file.is_remote();
+        *self.bytes_by_place() += piece.length;
         self.source.path = piece.name.to_text();
         let was_cut = piece.length < piece.stamp.size && !piece.is_decoded();
         let (piece, file) = recognized(piece, self.split.format, file)?;

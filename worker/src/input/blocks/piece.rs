@@ -113,6 +113,19 @@ impl PieceBlocks {
         Ok(None)
     }
 
+    /// Returns the offsets of the next record and of the end, if the piece can end in between.
+    pub(super) fn left(&self) -> Option<(u64, u64)> {
+        let splits = matches!(self.format, RecordFormat::Lines | RecordFormat::Fixed { .. });
+        let begun = self.head.is_none() && !self.seek;
+        (splits && begun && self.end != u64::MAX && self.at < self.end).then_some((self.at, self.end))
+    }
+
+    /// Ends the piece at this offset, between the next record and its end. Records that start from there on belong to
+    /// another piece.
+    pub(super) fn end_at(&mut self, offset: u64) {
+        self.end = offset;
+    }
+
     /// Moves to the first record, once.
     fn move_to_first(&mut self) -> Result<(), InputError> {
         if self.seek {

@@ -2,6 +2,7 @@
 
 mod compressed;
 mod content;
+mod divisions;
 mod listing;
 mod lost_pages;
 mod maps;

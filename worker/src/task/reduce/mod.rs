@@ -25,6 +25,7 @@ use crate::value::Value;
 use aggregate::Aggregate;
 use groups::KeyGroups;
 use slices::{HashSlices, SliceRoom};
+use std::collections::BTreeSet;
 
 pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     plan: &MapReducePlan<K, V>,
@@ -108,13 +109,14 @@ fn narrator<K: Key, V: Value>(
     Box::new(ReduceNarrator::new(PairWords { key: K::words, value: V::words }, story))
 }
 
-/// Checks that the segments are of this job and partition and in map order, without duplicates.
+/// Checks that the segments are of this job and partition, and each of another map.
 fn check_headers(
     segments: &[SegmentData],
     context: &AttemptContext<'_>,
     combines: bool,
 ) -> Result<Vec<SegmentHeader>, TaskFailure> {
     let mut headers: Vec<SegmentHeader> = Vec::with_capacity(segments.len());
+    let mut maps = BTreeSet::new();
     // The pair that fills a block is still added to it.
     let limit = pair_bytes_max(context.settings.merge_bytes);
     let block_max = limit + BLOCK_BYTES + FRAME_LENGTHS_BYTES_MAX;
@@ -128,8 +130,8 @@ fn check_headers(
         if id != expected {
             return fail(SegmentError::Identity { expected, found: id });
         }
-        if let Some(before) = headers.last().map(|header| header.id.map).filter(|before| id.map <= *before) {
-            return fail(SegmentError::Sequence { before, found: id.map });
+        if !maps.insert(id.map) {
+            return fail(SegmentError::Twice { map: id.map });
         }
         if header.order == SegmentOrder::Hash && !combines {
             return fail(SegmentError::Order { id });

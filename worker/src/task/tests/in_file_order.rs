@@ -87,7 +87,7 @@ fn fetched(
         assert_eq!(outcome.filled, [0, 1, 2], "{outcome:?}");
     }
     let gathered = (0..PARTITIONS).map(|partition| {
-        let held = home.complete(JOB, partition).unwrap();
+        let held = home.complete(JOB, partition, &[]).unwrap();
         held.into_iter().map(|held| held.data).collect()
     });
     (gathered.collect(), outcomes.iter().map(|outcome| outcome.bytes).sum())

@@ -5,18 +5,20 @@
 
 use super::brains::{Dealer, Nervous, RandomPolicy};
 use crate::command::{Command, Outcome};
-use crate::core::{BackupLimits, Core, CoreConfig, CoreJobState, SuspendLimits};
+use crate::core::{BackupLimits, Core, CoreConfig, CoreJobState, DivideLimits, SuspendLimits};
 use crate::event::{Event, External, Failure, Fingerprint, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{JobSpec, MapSpec};
 use crate::placement::{Placement, Pull};
 use crate::policy::{Fair, Fifo, Policy};
 use crate::units::{Bytes, Span, Time};
+use divisions::Coverage;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use sim_worker::{Phase, SimWorker};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod divisions;
 mod histories;
 mod sim_worker;
 mod work;
@@ -76,6 +78,7 @@ struct RandomHistory {
     moves: [u32; 4],
     /// Speculative attempts launched, and those that won.
     backups: [u32; 2],
+    coverage: Coverage,
     wake: Option<Time>,
     log: Vec<Command>,
 }
@@ -89,6 +92,7 @@ impl RandomHistory {
                 suspended_per_worker_max: SUSPENDED_MAX as u32,
                 hand_over_after: Span::milliseconds(800),
             },
+            dividing: Some(DivideLimits { part_min: Span(0), look_after: Span(0), added_max: 20 }),
             // Far more speculative attempts than in production.
             backups: Some(BackupLimits {
                 slots_per_backup: 2,
@@ -116,6 +120,7 @@ impl RandomHistory {
             continues: BTreeMap::new(),
             moves: [0; 4],
             backups: [0; 2],
+            coverage: Coverage::default(),
             wake: None,
             log: Vec::new(),
         }
@@ -189,6 +194,7 @@ impl RandomHistory {
                 }
                 let sim_worker = self.sim_workers.get_mut(worker).expect("launched on a live worker");
                 assert!(sim_worker.booked.insert(*attempt), "{attempt} launched twice");
+                self.coverage.launched(*attempt, &self.specs[&attempt.task.job]);
                 let slots = sim_worker.slots.map_or(0, Slots::total) as usize;
                 let most = slots * (1 + CoreConfig::default().ahead.maps_max as usize);
                 assert!(sim_worker.booked.len() <= most, "{worker} got more than its slots and their queue");
@@ -210,6 +216,7 @@ impl RandomHistory {
             }
             Command::Kill { attempt, worker }
             | Command::Recall { attempt, worker }
+            | Command::Divide { attempt, worker }
             | Command::Suspend { attempt, worker }
             | Command::HandOver { attempt, worker }
             | Command::GrantCommit { attempt, worker, .. }
@@ -218,6 +225,7 @@ impl RandomHistory {
             | Command::Unhome { job, worker, .. }
             | Command::Forget { job, worker } => (*job, worker),
             Command::Announce { job, to, .. } | Command::Retract { job, to, .. } => (*job, to),
+            Command::MapAdded { attempt, kept, rest } => return self.map_added(*attempt, *kept, *rest),
             Command::JobEnded { job, outcome } => {
                 let before = self.outcomes.insert(*job, *outcome);
                 assert_eq!(before, None, "{job} ended twice");
@@ -263,6 +271,7 @@ impl RandomHistory {
         spec.pool = self.chance(400).then_some(self.rng.random_range(0..2));
         spec.attempts_max = self.rng.random_range(1..5);
         self.specs.insert(job, spec.clone());
+        self.coverage.submitted(job, &spec);
         self.handle(vec![Event::JobArrived { job, spec: spec.into() }]);
     }
 
@@ -347,6 +356,7 @@ impl RandomHistory {
                     | Event::FetchFailed { .. }
                     // The same attempt may be suspended again, so a duplicate would be accepted as new.
                     | Event::AttemptSuspended { .. }
+                    | Event::MapDivided { .. }
             );
             if self.faults && about_attempt && self.chance(50) {
                 self.stale.push(event.clone());

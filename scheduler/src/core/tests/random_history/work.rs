@@ -3,33 +3,43 @@
 use super::*;
 
 impl RandomHistory {
+    /// Queues a launched attempt, or refuses a reduce whose input is not complete.
+    fn launch(&mut self, worker: WorkerId, attempt: AttemptId) {
+        let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
+        sim_worker.inbox.pop_front();
+        let (job, partition) = (attempt.task.job, attempt.task.index);
+        let maps = self.specs[&job].maps.len();
+        let empty = sim_worker.empty.remove(&attempt).unwrap_or_default();
+        if let Some(has) = sim_worker.homes.get_mut(&(job, partition)) {
+            has.extend(empty);
+        }
+        let has = sim_worker.homes.get(&(job, partition)).map(BTreeSet::len);
+        if attempt.task.kind == TaskKind::Reduce && has != Some(maps) {
+            // Only a partition that returned to a former home can be mistaken for complete.
+            assert!(1 < self.housed[&(job, partition, worker)], "{attempt} has {has:?} of {maps} segments");
+            sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Fetch });
+        } else {
+            if attempt.task.kind == TaskKind::Reduce {
+                self.coverage.check(worker, attempt.task, &self.specs[&job]);
+            }
+            sim_worker.queue.push_back(attempt);
+        }
+        sim_worker.start_queued();
+    }
+
     /// Lets some worker process a command.
     pub(super) fn obey(&mut self) {
         let Some(worker) = self.some_worker() else { return };
         let cannot_move = self.chance(300);
+        match self.sim_workers[&worker].inbox.front().cloned() {
+            Some(Command::Divide { attempt, .. }) => return self.divide(worker, attempt),
+            Some(Command::Launch { attempt, .. }) => return self.launch(worker, attempt),
+            _ => {}
+        }
         let housed = &mut self.housed;
         let mut granted = None;
         let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
         match sim_worker.inbox.pop_front() {
-            Some(Command::Launch { attempt, .. }) => {
-                let (job, partition) = (attempt.task.job, attempt.task.index);
-                let maps = self.specs[&job].maps.len();
-                let empty = sim_worker.empty.remove(&attempt).unwrap_or_default();
-                if let Some(has) = sim_worker.homes.get_mut(&(job, partition)) {
-                    has.extend(empty);
-                }
-                let has = sim_worker.homes.get(&(job, partition)).map(BTreeSet::len);
-                if attempt.task.kind == TaskKind::Reduce && has != Some(maps) {
-                    // Only a partition that returned to a former home can be mistaken for complete.
-                    assert!(
-                        1 < housed[&(job, partition, worker)],
-                        "{attempt} has {has:?} of {maps} segments"
-                    );
-                    sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Fetch });
-                } else {
-                    sim_worker.queue.push_back(attempt);
-                }
-            }
             Some(Command::Kill { attempt, .. }) => {
                 let place = sim_worker.queue.iter().position(|&other| other == attempt);
                 if sim_worker.running.remove(&attempt).is_some()
@@ -102,7 +112,14 @@ impl RandomHistory {
                 }
             }
             Some(Command::HandOver { .. }) => {}
-            Some(Command::JobEnded { .. } | Command::WakeAt { .. }) | None => {}
+            Some(
+                Command::JobEnded { .. }
+                | Command::WakeAt { .. }
+                | Command::Divide { .. }
+                | Command::Launch { .. }
+                | Command::MapAdded { .. },
+            )
+            | None => {}
         }
         sim_worker.start_queued();
         self.one_publishes(granted);
@@ -251,7 +268,8 @@ impl RandomHistory {
                 has.insert(index);
                 key.1
             };
-            let partitions = lacking.into_iter().map(got).collect();
+            let partitions: Vec<u32> = lacking.into_iter().map(got).collect();
+            self.coverage.fetched(worker, map, &partitions);
             sim_worker.outbox.push_back(Event::Fetched { job, home: worker, map, partitions });
         }
     }

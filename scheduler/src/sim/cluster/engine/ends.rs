@@ -32,7 +32,12 @@ impl<'a> Engine<'a> {
                 if job.maps_left == 0 {
                     job.maps_done = Some(self.now + delay);
                 }
-                Event::MapFinished { attempt, output_bytes: job.output(), took, fingerprint: None }
+                Event::MapFinished {
+                    attempt,
+                    output_bytes: job.output(attempt.task.index),
+                    took,
+                    fingerprint: None,
+                }
             }
             TaskKind::Reduce => Event::ReduceFinished { attempt, output_bytes: Bytes::ZERO, took },
         };

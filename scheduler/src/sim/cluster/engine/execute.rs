@@ -8,7 +8,7 @@ use crate::metrics::JobRecord;
 use crate::sim::cluster::pieces::{Rest, RunningPiece};
 use crate::sim::cluster::random::of_task;
 use crate::sim::cluster::timers::SimMachine;
-use crate::units::Span;
+use crate::units::{Bytes, Span, Time};
 
 impl<'a> Engine<'a> {
     /// Stops the progress of a running reduce, which leaves its slot a little later. An ended reduce is not suspended.
@@ -19,6 +19,21 @@ impl<'a> Engine<'a> {
         self.pieces.rests.insert(attempt, running.rest(self.now, out));
         self.pieces.left += 1;
         self.pieces.leaving.insert((out, self.pieces.left), running);
+    }
+
+    /// Lets a running map keep half of the work that it has left. A map that has ended is not divided.
+    fn divide(&mut self, attempt: AttemptId) {
+        let Some(place) = self.pieces.running.remove(&attempt) else { return };
+        let running = self.timers.stop(place);
+        let left = running.end.since(running.works.max(self.now));
+        let given_up = Span(left.0 / 2);
+        let took = running.end.since(running.works);
+        let shorter = RunningPiece { end: Time(running.end.0 - given_up.0), ..running };
+        self.pieces.running.insert(attempt, self.timers.run(shorter));
+        let share = 1.0 - given_up.seconds() / took.seconds().max(f64::MIN_POSITIVE);
+        let work = self.jobs[&attempt.task.job].maps[attempt.task.index as usize] * share;
+        let kept = Bytes((self.core.input_of(attempt.task).0 as f64 * share) as u64);
+        self.events.push(Event::MapDivided { attempt, kept, work: Some(work) });
     }
 
     /// Gives a launched attempt the remaining work of the attempt that was handed over to it.
@@ -51,6 +66,13 @@ impl<'a> Engine<'a> {
                     if let Some(place) = queue.iter().position(|&other| other == attempt) {
                         queue.remove(place);
                         self.events.push(Event::AttemptReturned { attempt });
+                    }
+                }
+                Command::Divide { attempt, .. } => self.divide(attempt),
+                Command::MapAdded { attempt, rest, .. } => {
+                    let exact = self.core.exact(attempt.task.job).map(|exact| exact.maps.clone());
+                    if let Some((job, maps)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
+                        job.divide(attempt.task.index, rest, maps);
                     }
                 }
                 Command::Home { job, partition, worker } => {
@@ -87,7 +109,7 @@ impl<'a> Engine<'a> {
         let Some(job) = self.jobs.get(&id) else { return };
         if from == to || (self.network.is_instant() && self.processors.is_none()) {
             let homes = job.homes.get(&to).map_or(0, Vec::len);
-            self.done.summary.shuffled[usize::from(from == to)] += job.segment * homes as f64;
+            self.done.summary.shuffled[usize::from(from == to)] += job.segment(map.task.index) * homes as f64;
             return self.arrives(map, to, from != to);
         }
         // A moved partition may find some of its segments at the homes of other partitions.
@@ -95,7 +117,7 @@ impl<'a> Engine<'a> {
             |partition: &&u32| !self.core.preempts() || self.core.lacks(id, **partition, map.task.index);
         let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
         self.done.summary.segments += partitions as u64;
-        let bytes = job.segment * partitions as f64;
+        let bytes = job.segment(map.task.index) * partitions as f64;
         self.done.summary.shuffled[0] += bytes;
         self.network.offer(map, place_of(from) as u32, place_of(to) as u32, bytes);
     }
@@ -126,7 +148,8 @@ impl<'a> Engine<'a> {
             let seconds = length * factor / worker_config.speed;
             let finds_place = rest.map_or(Span(0), |_| span_of(self.config.resume_cost));
             let rest = rest.unwrap_or(Rest::WHOLE);
-            let bytes = if kind == 0 { job.output().0 as f64 } else { job.input_of_reduce() };
+            let bytes =
+                if kind == 0 { job.output(attempt.task.index).0 as f64 } else { job.input_of_reduce() };
             let mut works = self.now + finds_place;
             if let Some(processors) = &mut self.processors {
                 works = processors.task(place, works, kind, bytes);
@@ -134,7 +157,7 @@ impl<'a> Engine<'a> {
             let end = works + span_of(seconds * rest.part);
             let began = self.now;
             let at = self.timers.run(RunningPiece { attempt, worker, slot, began, end, works, rest });
-            if kind == 1 && self.core.preempts() {
+            if self.core.preempts() && kind == 1 || self.core.divides() && kind == 0 {
                 self.pieces.running.insert(attempt, at);
             }
             self.output.observer.held(self.now.seconds(), seq, held);

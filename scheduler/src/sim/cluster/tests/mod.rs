@@ -12,6 +12,7 @@ use crate::view::Station;
 use proptest::prelude::*;
 
 mod alone;
+mod dividing;
 mod preempting;
 mod same_core;
 mod system;

@@ -156,7 +156,10 @@ impl World {
                 self.oracle.reported.insert(*attempt);
             }
             WorkerFrame::PartFinished { .. } => self.fires("zombie's part"),
-            WorkerFrame::MapFinished { attempt, .. } if in_service => self.note_losers(*attempt),
+            WorkerFrame::MapFinished { attempt, report, .. } if in_service => {
+                self.oracle.read.insert(*attempt, report.bytes_in);
+                self.note_losers(*attempt);
+            }
             WorkerFrame::AttemptFailed {
                 attempt, class: FailureClass::User | FailureClass::Hang, ..
             } => {

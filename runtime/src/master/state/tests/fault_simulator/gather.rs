@@ -4,13 +4,19 @@
 use super::process::{Answer, Effect, Process};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::Time;
-use gristmill_worker::protocol::{Continuation, FailureClass, FetchedOutput, WorkerFrame};
+use gristmill_worker::protocol::{AddedMap, Continuation, FailureClass, FetchedOutput, WorkerFrame};
 use gristmill_worker::segment::{SegmentData, SegmentId, SegmentReader};
 use gristmill_worker::shuffle::plan::{Fetch, Retry};
 use gristmill_worker::shuffle::store::HeldSegment;
 
 impl Process {
-    pub fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], resume: Option<Continuation>) {
+    pub fn launch_reduce(
+        &mut self,
+        attempt: AttemptId,
+        empty: &[u64],
+        added: &[AddedMap],
+        resume: Option<Continuation>,
+    ) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
@@ -18,7 +24,7 @@ impl Process {
                 self.store.fill(job, partition, map, HeldSegment { data: nothing, reservation: None });
             }
         }
-        let Some(held) = self.store.complete(job, partition) else {
+        let Some(held) = self.store.complete(job, partition, added) else {
             // Data in flight when a partition left may be mistaken for data of the same partition after its return.
             if self.housed.get(&(job, partition)).is_none_or(|&times| times < 2) {
                 self.incomplete.push(attempt);

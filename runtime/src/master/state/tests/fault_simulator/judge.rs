@@ -95,7 +95,9 @@ impl World {
             {
                 (0..count).for_each(|_| self.fires(what));
             }
-            let held = self.oracle.ended(&plan, &status, &self.files);
+            let entry = self.state.jobs.get(job).expect("it is a job of this master");
+            let added = entry.input.added.clone();
+            let held = self.oracle.ended((&plan, &added), &status, &self.files);
             self.must(held);
             self.state.jobs.client_closed(self.now, job, None, &mut self.state.journal);
             (self.shown.jobs, self.shown.succeeded) = (self.over.len(), self.oracle.succeeded.len());

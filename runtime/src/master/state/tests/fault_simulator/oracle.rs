@@ -4,9 +4,11 @@
 use super::process::ProcessId;
 use super::scenario::JobPlan;
 use super::slots::{GROUPS, Group};
+use super::world::SPLIT_BYTES;
 use crate::api::{FailureCode, JobState, JobStatus};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::protocol::AddedMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of failures of one task, or of its workers, from which on it is acceptable that its job fails.
@@ -23,6 +25,8 @@ pub(super) struct Oracle {
     pub reported: BTreeSet<AttemptId>,
     /// Maps that succeeded, as reported by workers in service.
     pub ended: BTreeSet<AttemptId>,
+    /// Bytes that map attempts which succeeded have read.
+    pub read: BTreeMap<AttemptId, u64>,
     /// Attempt that built each part that counts.
     parts: BTreeMap<TaskId, AttemptId>,
     /// Attempts that received a permit to publish.
@@ -95,15 +99,15 @@ impl Oracle {
     /// Checks a job that has ended.
     pub fn ended(
         &mut self,
-        plan: &JobPlan,
+        (plan, added): (&JobPlan, &[AddedMap]),
         status: &JobStatus,
         files: &BTreeMap<AttemptId, Vec<Group>>,
     ) -> Result<(), String> {
         match status.state {
             JobState::Succeeded | JobState::Publishing => {
                 self.succeeded.insert(status.job);
-                self.output_is_right(plan, status, files)?;
-                counters_are_exact(plan, status)
+                self.output_is_right((plan, added), status, files)?;
+                counters_are_exact((plan, added), status)
             }
             JobState::Cancelled if self.cancelled.contains(&status.job) => Ok(()),
             JobState::Failed => self.failure_has_a_reason(plan, status),
@@ -113,7 +117,7 @@ impl Oracle {
 
     fn output_is_right(
         &self,
-        plan: &JobPlan,
+        (plan, added): (&JobPlan, &[AddedMap]),
         status: &JobStatus,
         files: &BTreeMap<AttemptId, Vec<Group>>,
     ) -> Result<(), String> {
@@ -123,6 +127,9 @@ impl Oracle {
         if built != (0..parts).collect::<Vec<_>>() {
             return Err(format!("{job} succeeded with the parts {built:?} of {parts}"));
         }
+        let places = (0..plan.maps).map(|root| AddedMap { root, start: 0 }).chain(added.iter().copied());
+        let mut in_order: Vec<(AddedMap, u32)> = places.zip(0..).collect();
+        in_order.sort_unstable();
         // The attempt of each map whose output was used, if its attempts have different output.
         let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
         for built in &status.built {
@@ -131,7 +138,8 @@ impl Oracle {
             let expected: Vec<u32> = match attempt.task.kind {
                 TaskKind::Map => vec![attempt.task.index],
                 TaskKind::Reduce => {
-                    (0..plan.maps).filter(|map| JobPlan::has_pair(*map, attempt.task.index)).collect()
+                    let maps = in_order.iter().map(|(_, map)| *map);
+                    maps.filter(|map| JobPlan::has_pair(*map, attempt.task.index)).collect()
                 }
             };
             let count = if attempt.task.kind == TaskKind::Map { 1 } else { GROUPS };
@@ -142,6 +150,16 @@ impl Oracle {
                 let maps: Vec<u32> = group.iter().map(|(map, _)| *map).collect();
                 if maps != expected {
                     return Err(format!("{attempt} took segments of {maps:?} instead of {expected:?}"));
+                }
+                for &(map, epoch) in group.iter().filter(|_| 0 < plan.reduces) {
+                    let task = TaskId::map(job, map);
+                    let last = self.read.range(task.attempt(0)..=task.attempt(u32::MAX)).next_back();
+                    let (read, wanted) = (self.read.get(&task.attempt(epoch)), last.map(|(_, bytes)| bytes));
+                    if read != wanted {
+                        return Err(format!(
+                            "{attempt} took the output of {read:?} bytes of map {map}, whose split has {wanted:?}"
+                        ));
+                    }
                 }
                 for &(map, epoch) in group.iter().filter(|_| plan.whimsical && 0 < plan.reduces) {
                     let before = *taken.entry(map).or_insert(epoch);
@@ -194,8 +212,9 @@ impl Oracle {
 }
 
 /// Checks that each task counts once, however often it was retried.
-fn counters_are_exact(plan: &JobPlan, status: &JobStatus) -> Result<(), String> {
-    let pairs = (1..=u64::from(plan.maps)).sum();
+fn counters_are_exact((plan, added): (&JobPlan, &[AddedMap]), status: &JobStatus) -> Result<(), String> {
+    let maps = u64::from(plan.maps) + added.len() as u64;
+    let pairs = (1..=maps).sum();
     let groups = u64::from(plan.reduces) * GROUPS as u64;
     let counter = |name: &str| status.counters.get(name).copied().unwrap_or(0);
     let records = if plan.reduces == 0 { u64::from(plan.maps) } else { groups };
@@ -204,7 +223,12 @@ fn counters_are_exact(plan: &JobPlan, status: &JobStatus) -> Result<(), String> 
         ("groups", counter("groups"), groups),
         ("records out", status.totals.records_out, records),
         ("bytes out", status.totals.bytes_out, 10 * records),
-        ("maps done", u64::from(status.maps.done), u64::from(plan.maps)),
+        (
+            "bytes in",
+            status.totals.map_bytes_in,
+            if plan.reduces == 0 { 0 } else { SPLIT_BYTES * u64::from(plan.maps) },
+        ),
+        ("maps done", u64::from(status.maps.done), maps),
         ("reduces done", u64::from(status.reduces.done), u64::from(plan.reduces)),
     ] {
         // A map whose output was lost after all its segments were fetched may be running again when the job ends.

@@ -169,6 +169,8 @@ impl Process {
                 frame,
                 WorkerFrame::Suspended { .. }
                     | WorkerFrame::NotSuspended { .. }
+                    | WorkerFrame::Divided { .. }
+                    | WorkerFrame::NotDivided { .. }
                     | WorkerFrame::HandedOver { .. }
             );
         self.outbox.push(SentFrame { bytes, repeatable });
@@ -198,10 +200,12 @@ impl Process {
                 self.send(&WorkerFrame::Pong { master_ns, worker_ns: now.0 });
             }
             MasterFrame::Job(order) => self.open_job(&order),
-            MasterFrame::LaunchMap { attempt, .. } => self.launch(attempt, Vec::new(), None),
-            MasterFrame::LaunchReduce { attempt, empty, resume, .. } => {
-                self.launch_reduce(attempt, &empty, resume);
+            MasterFrame::LaunchMap { attempt, split, .. } => self.launch_map(attempt, split.bytes()),
+            MasterFrame::LaunchReduce { attempt, empty, added, resume, .. } => {
+                self.launch_reduce(attempt, &empty, &added, resume);
             }
+            MasterFrame::Divide { attempt } => self.divide(attempt),
+            MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),
             MasterFrame::HandOver { attempt } => self.hand_over(attempt),

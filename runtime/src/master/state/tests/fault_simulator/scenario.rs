@@ -4,7 +4,7 @@ use super::fault::{self, PlannedFault};
 use super::slots::GROUPS;
 use crate::deciders::DeciderNames;
 use crate::registry::Registry;
-use gristmill_scheduler::core::{BackupLimits, CoreConfig, SuspendLimits};
+use gristmill_scheduler::core::{BackupLimits, CoreConfig, DivideLimits, SuspendLimits};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::protocol::Slots;
 use rand::{RngExt as _, SeedableRng as _};
@@ -133,7 +133,12 @@ impl Scenario {
             run_min: Span::milliseconds(rng.random_range(10..300)),
             ..BackupLimits::default()
         });
-        let limits = CoreConfig { suspending, backups, ..CoreConfig::default() };
+        let dividing = (rng.random_range(0..4) != 0).then(|| DivideLimits {
+            part_min: Span::milliseconds(5),
+            look_after: Span::milliseconds(5),
+            added_max: 30,
+        });
+        let limits = CoreConfig { suspending, dividing, backups, ..CoreConfig::default() };
         let (mut faults, mut recovery) = (faults, None);
         if rng.random_range(0..3) == 0 {
             recovery = Some(rng.random_range(10_000..200_000));

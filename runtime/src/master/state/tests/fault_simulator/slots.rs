@@ -6,6 +6,7 @@
 
 use super::process::{Effect, Process};
 use super::scenario::JobPlan;
+use super::world::SPLIT_BYTES;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use gristmill_scheduler::units::Span;
 use gristmill_worker::budget::Budget;
@@ -66,6 +67,8 @@ pub(super) struct Try {
     input: Group,
     resume: Option<Continuation>,
     pub groups: Vec<Group>,
+    /// Bytes of the split that a map reads.
+    bytes: u64,
     fate: Option<Fate>,
     pub asked: bool,
     pub killed: bool,
@@ -83,9 +86,30 @@ impl Process {
         }
         let (stage, groups, fate) = (Stage::Waiting, Vec::new(), None);
         let (asked, killed, answer, turn, took_ns) = (false, false, None, 0, 0);
-        let one = Try { stage, input, resume, groups, fate, asked, killed, answer, turn, took_ns };
+        let one = Try { stage, input, resume, groups, bytes: 0, fate, asked, killed, answer, turn, took_ns };
         self.tries.insert(attempt, one);
         self.lines[self.pool(attempt.task.kind)].push_back(attempt);
+    }
+
+    pub fn launch_map(&mut self, attempt: AttemptId, bytes: u64) {
+        self.launch(attempt, Vec::new(), None);
+        if let Some(one) = self.tries.get_mut(&attempt) {
+            one.bytes = bytes;
+        }
+    }
+
+    /// Lets a map give up the end of its split, or refuse to.
+    pub fn divide(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::Working) else {
+            return;
+        };
+        if one.bytes < 2 || self.rng.random_range(0..4) == 0 {
+            return self.send(&WorkerFrame::NotDivided { attempt });
+        }
+        let kept = self.rng.random_range(1..one.bytes);
+        one.bytes = kept;
+        self.effects.push(Effect::Fires("division"));
+        self.send(&WorkerFrame::Divided { attempt, kept });
     }
 
     /// Removes an attempt from its queue. Returns true if it was queued at this stage.
@@ -144,7 +168,10 @@ impl Process {
             return self.next_step(attempt, Span::milliseconds(1));
         };
         let mean = match attempt.task.kind {
-            TaskKind::Map => job.map_ns,
+            // A map has a fixed part, and one for its input.
+            TaskKind::Map => self.tries.get(&attempt).map_or(job.map_ns, |one| {
+                (job.map_ns / 10).max(job.map_ns.saturating_mul(one.bytes) / SPLIT_BYTES)
+            }),
             TaskKind::Reduce => job.group_ns,
         };
         let took = self.rng.random_range(mean / 2..mean * 3 / 2) * self.slowness;
@@ -255,6 +282,7 @@ impl Process {
         let counters = vec![("pairs".to_owned(), u64::from(map) + 1)];
         let report = AttemptReport {
             ended_ns: one.took_ns,
+            bytes_in: one.bytes,
             bytes_out: 10 * pairs as u64,
             counters,
             ..Default::default()

@@ -17,13 +17,14 @@ use gristmill_scheduler::core::{Core, CoreConfig};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Secret;
-use gristmill_worker::input::Split;
+use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Split};
 use gristmill_worker::protocol::Slots;
 use gristmill_worker::record::RecordFormat;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::path::Path;
 use tokio::sync::mpsc::error::TryRecvError;
 
 /// Interval at which workers send signs of life and the master checks for silent workers.
@@ -42,6 +43,17 @@ pub(super) struct Shown {
     pub late_events: u64,
     /// Time of the end of the last job, counted from the end of the faults.
     pub ended_after: Span,
+}
+
+/// Bytes of the input of each map, before divisions.
+pub(super) const SPLIT_BYTES: u64 = 1000;
+
+/// Returns the file that a map reads.
+fn whole_file() -> Piece {
+    let (path, stamp) =
+        (FilePath::from(Path::new("/input")), FileStamp { size: SPLIT_BYTES, modified_ns: 1, inode: 1 });
+    let (place, compression) = (Place::Submitter, Compression::None);
+    Piece { name: path.clone(), path, place, offset: 0, length: SPLIT_BYTES, stamp, compression, table: None }
 }
 
 /// Creates an empty state of a master.
@@ -337,7 +349,7 @@ impl World {
 
     fn submit(&mut self, number: usize) {
         let plan = self.scenario.jobs[number].clone();
-        let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
+        let split = Split { input: 0, format: RecordFormat::Lines, pieces: vec![whole_file()] };
         let mut submission = submission();
         submission.splits = vec![split; plan.maps as usize];
         submission.reduces = plan.reduces;

@@ -1,0 +1,83 @@
+//! Tests of maps that are divided for idle slots in virtual time.
+
+use super::*;
+use crate::core::DivideLimits;
+use crate::units::Span;
+
+fn dividing(workers: u32, part_min: Span) -> Config {
+    let mut config = unified(workers, 1);
+    config.core.dividing = Some(DivideLimits { part_min, ..DivideLimits::default() });
+    config
+}
+
+/// Slot-seconds of the maps of this job.
+fn map_seconds(seen: &Seen, seq: u64) -> f64 {
+    let runs = seen.tasks.iter().filter(|run| run.seq == seq && run.task.kind == TaskKind::Map);
+    runs.map(|run| run.end - run.start).sum()
+}
+
+#[test]
+fn one_long_map_is_shared_by_all_workers_in_almost_the_ideal_time() {
+    let seen = watch(
+        &dividing(4, Span::milliseconds(100)),
+        TestDeciders::new(Fifo::new()),
+        &[job(0.0, &[8.0], &[0.0])],
+    );
+    let seen = seen.unwrap();
+    assert!((2.0..2.2).contains(&ends(&seen)[0]), "{:?}", ends(&seen));
+    assert!((map_seconds(&seen, 0) - 8.0).abs() < 1e-6, "no work is lost or done twice");
+    let shortest =
+        seen.tasks.iter().filter(|run| run.task.kind == TaskKind::Map).map(|run| run.end - run.start);
+    assert!(0.099 <= shortest.fold(f64::INFINITY, f64::min), "no part is shorter than the minimum");
+}
+
+#[test]
+fn slow_worker_gives_its_map_away_piece_by_piece() {
+    let mut config = dividing(4, Span::milliseconds(100));
+    config.workers[0].speed = 0.1;
+    let seen = watch(&config, TestDeciders::new(Fifo::new()), &[job(0.0, &[4.0; 4], &[0.0])]).unwrap();
+    // Together the workers do 3.1 s of work in a second.
+    let ideal = 16.0 / 3.1;
+    assert!((ideal..ideal * 1.15).contains(&ends(&seen)[0]), "{:?} of {ideal}", ends(&seen));
+}
+
+#[test]
+fn map_of_a_job_without_reduces_is_not_divided() {
+    let seen =
+        watch(&dividing(4, Span(0)), TestDeciders::new(Fifo::new()), &[job(0.0, &[8.0], &[])]).unwrap();
+    assert_eq!((ends(&seen), seen.tasks.len()), (vec![8.0], 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn work_and_bytes_of_a_job_are_done_whatever_the_divisions(
+        jobs in prop::collection::vec(
+            (0.0..5.0_f64, prop::collection::vec(0.0..6.0_f64, 1..5), prop::collection::vec(0.0..2.0_f64, 1..4), 0.0..1e6_f64),
+            1..5,
+        ),
+        workers in 1..5_u32,
+        policy in prop::sample::select(vec!["fifo", "fair", "gristmill", "max-srpt", "asrpt"]),
+        limited: bool,
+    ) {
+        let mut jobs: Vec<Job> = jobs
+            .into_iter()
+            .map(|(arrival, maps, reduces, bytes)| Job { shuffle_bytes: bytes, ..job(arrival, &maps, &reduces) })
+            .collect();
+        jobs.sort_by(|one, two| one.arrival.total_cmp(&two.arrival));
+        let mut config = dividing(workers, Span::milliseconds(50));
+        if limited {
+            config.network = NetworkConfig { in_rate: 1e6, out_rate: 1e6, ..NetworkConfig::default() };
+        }
+        let divided = watch(&config, TestDeciders::named(policy, "pull", Some("linear")), &jobs).unwrap();
+        for (seq, job) in jobs.iter().enumerate() {
+            let work: f64 = job.maps.iter().sum();
+            prop_assert!((map_seconds(&divided, seq as u64) - work).abs() < 1e-5, "job {seq}");
+        }
+        // Partitions that move are read again.
+        let (read, made) = (divided.summary.shuffled, jobs.iter().map(|job| job.shuffle_bytes).sum::<f64>());
+        prop_assert!(made * (1.0 - 1e-3) <= read.iter().sum::<f64>(), "{read:?} of {made}");
+        prop_assert_eq!(divided.records.len(), jobs.len());
+    }
+}
