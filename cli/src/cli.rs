@@ -130,7 +130,7 @@ enum Internal {
     Unpack(places::UnpackCommand),
 }
 
-/// All commands. Commands of groups also work without the group's name, for example `gristmill wait`; help
+/// All commands. Commands of groups also work without the group's name, for example `wait` without `job`; help
 /// does not list them so.
 #[derive(Subcommand)]
 enum Called {

@@ -8,7 +8,7 @@ use crate::summary;
 use crate::terminal::{
     complain, stderr_text, stdout_columns, stdout_json, stdout_line, stdout_raw, stdout_result,
 };
-use crate::text_table::{fitted, table};
+use crate::text_table::{fitted, table, wrapped};
 use clap::Args;
 use gristmill_runtime::api::{JobState, JobStatus, LogEntry, WorkerStatus};
 use gristmill_runtime::client::{Client, ClientError};
@@ -207,10 +207,12 @@ pub fn jobs(settings: &Settings, flags: &JobsCommand) -> anyhow::Result<u8> {
         // Not an empty list, as if no job had ever run.
         (false, Some(_)) if jobs.is_empty() => {}
         (false, _) => {
-            let (table, omitted) = listed(&jobs, stdout_columns().unwrap_or(usize::MAX));
+            let width = stdout_columns().unwrap_or(usize::MAX);
+            let (table, omitted) = listed(&jobs, width);
             stdout_line(&table)?;
             if !omitted.is_empty() {
-                say!("not shown on a terminal of this width: {}", omitted.join(", "));
+                let words = format!("not shown on a terminal of this width: {}", omitted.join(", "));
+                stderr_text(&wrapped(&words, width));
             }
         }
     }
