@@ -44,7 +44,7 @@ pub enum TaskKind {
     Reduce,
 }
 
-/// One task of one job. `index` is the map index (order of the input) or the partition number. Displayed as
+/// One task of one job. `index` is the number of the split, in the order of the input but for those that divisions add, or of the partition. Displayed as
 /// `job-7/map-12` or `job-7/reduce-0`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TaskId {

@@ -11,7 +11,7 @@
 use crate::command::Command;
 use crate::core::Core;
 use crate::ids::{AttemptId, TaskKind};
-use crate::ledger::attempts::{Attempt, Division};
+use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::{DivideLimits, Ledger, Worker};
 use crate::units::Time;
 
@@ -27,7 +27,8 @@ impl Core {
         if idle == 0 || ledger.attempts.is_empty() {
             return None;
         }
-        let ordered = ledger.attempts.values().filter(|record| record.division == Division::Ordered).count();
+        let ordered =
+            ledger.attempts.values().filter(|record| record.division == DivisionState::Ordered).count();
         let wanted = idle.saturating_sub(ordered);
         if wanted == 0 {
             return None;
@@ -50,7 +51,7 @@ impl Core {
 }
 
 /// Returns the running maps that are worth a division and whose rest an idle worker may run, with their time left in
-/// seconds. The cost is linear in the number of attempts.
+/// seconds. The cost is linear in the numbers of attempts and of idle workers.
 fn candidates(ledger: &Ledger, limits: &DivideLimits) -> Vec<(f64, AttemptId)> {
     let worth = 2.0 * limits.part_min.seconds();
     let running = ledger.attempts.iter().filter(|(attempt, record)| {
@@ -78,7 +79,7 @@ fn seconds_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option
         (SHARE_MIN <= share).then(|| at.since(record.since).seconds() / share)
     };
     let by_peers = || {
-        let (time, read) = (job.tally.map_time.seconds(), job.work.input_done.0 as f64);
+        let (time, read) = (job.work.maps_done.took.seconds(), job.work.input_done.0 as f64);
         let slowness = ledger.workers.get(record.worker).map_or(1.0, Worker::slowness);
         (0.0 < read).then(|| time / read * input * slowness.max(1.0))
     };

@@ -150,7 +150,7 @@ fn is_sooner(ledger: &Ledger, idle: WorkerId, home: WorkerId, before: u32) -> bo
 /// True if a partition of the job is small so far, and all of its existing segments are still available.
 pub(super) fn moves_cheaply(ledger: &Ledger, job: &Job) -> bool {
     let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
-    let small = || job.tally.map_bytes.0 / (job.reduces.len() as u64).max(1);
+    let small = || job.work.maps_done.output.0 / (job.reduces.len() as u64).max(1);
     !job.homes.at.is_empty()
         && kept + job.outputs.empty.count() as usize == job.counts.maps_done as usize
         && small() <= ledger.config.moving.move_bytes_max.0

@@ -169,7 +169,7 @@ pub(super) fn view_of<'a>(
 pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger) -> Facts<'a> {
     let reduces = job.reduces.len() as u32;
     let made = f64::from(job.counts.maps_done) * f64::from(reduces);
-    let output_bytes = job.tally.map_bytes.0 as f64;
+    let output_bytes = job.work.maps_done.output.0 as f64;
     // The segments of a map are assumed to have equal sizes.
     let fetched = if 0.0 < made { job.counts.segments_fetched as f64 / made } else { 0.0 };
     let network =
@@ -180,7 +180,7 @@ pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger) -> Facts<'a> {
         maps_done: job.counts.maps_done,
         input_bytes: job.work.input.0 as f64,
         input_bytes_done: job.work.input_done.0 as f64,
-        map_time: job.tally.map_time.seconds(),
+        map_time: job.work.maps_done.took.seconds(),
         output_bytes,
         fetched_bytes: output_bytes * fetched.min(1.0),
         reduces: ReduceFacts {
@@ -255,7 +255,7 @@ pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> 
             count(ReduceState::Gathering) + count(ReduceState::Ready) + count(ReduceState::Suspended),
         ),
         done: job.counts.maps_done,
-        done_time: job.tally.map_time.seconds(),
+        done_time: job.work.maps_done.took.seconds(),
         feed: reduces,
     }
 }

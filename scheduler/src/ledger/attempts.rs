@@ -37,7 +37,7 @@ pub(crate) struct Attempt {
     pub(crate) hold: SlotHold,
     /// State with respect to divisions of its split.
     #[serde(default)]
-    pub(crate) division: Division,
+    pub(crate) division: DivisionState,
     /// Time when it last got its slot.
     pub(crate) since: Time,
     /// Time for which it held a slot before its last suspension.
@@ -57,7 +57,7 @@ impl Attempt {
             place: None,
             read: None,
             hold: SlotHold::Firm,
-            division: Division::Possible,
+            division: DivisionState::Possible,
             since: now,
             ran: Span::default(),
         }
@@ -104,7 +104,7 @@ pub(crate) struct TaskEnd {
 
 /// State of a map attempt with respect to divisions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Division {
+pub(crate) enum DivisionState {
     /// It may be ordered to divide its split.
     #[default]
     Possible,

@@ -142,8 +142,9 @@ impl Job {
         let part = self.homes.at.get(&home).map_or(0, |partitions| partitions.len()) as f64;
         let (maps, done) = (lacked.len() as f64, f64::from(self.counts.maps_done.max(1)));
         Behind {
-            bytes: maps * self.tally.map_bytes.0 as f64 / done * part / (self.reduces.len().max(1) as f64),
-            work: maps * self.tally.map_time.seconds() / done,
+            bytes: maps * self.work.maps_done.output.0 as f64 / done * part
+                / (self.reduces.len().max(1) as f64),
+            work: maps * self.work.maps_done.took.seconds() / done,
             pinned: lacked.iter().any(|&map| self.map_spec(map).pinned),
         }
     }

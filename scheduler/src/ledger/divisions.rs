@@ -8,7 +8,7 @@
 use crate::command::{Command, Outcome};
 use crate::ids::{AttemptId, TaskKind};
 use crate::job::{Exact, MapSpec, SEGMENTS_MAX};
-use crate::ledger::attempts::{Attempt, Division};
+use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::tasks::MapTask;
 use crate::ledger::{Job, Ledger};
 use crate::units::Bytes;
@@ -27,7 +27,7 @@ impl Ledger {
         let segments = (job.maps.len() as u64 + 1) * job.reduces.len() as u64;
         attempt.task.kind == TaskKind::Map
             && !(record.queued || record.dying)
-            && record.division == Division::Possible
+            && record.division == DivisionState::Possible
             && !job.map_only()
             && job.added < added_max
             && segments <= SEGMENTS_MAX
@@ -37,7 +37,7 @@ impl Ledger {
     /// Records that this attempt was ordered to divide its split.
     pub(crate) fn order_division(&mut self, attempt: AttemptId) {
         if let Some(record) = self.attempts.get_mut(&attempt) {
-            record.division = Division::Ordered;
+            record.division = DivisionState::Ordered;
         }
     }
 
@@ -50,9 +50,9 @@ impl Ledger {
         out: &mut Vec<Command>,
     ) {
         let record = self.attempts.get_mut(&attempt);
-        let record = record.filter(|record| !record.dying && record.division == Division::Ordered);
+        let record = record.filter(|record| !record.dying && record.division == DivisionState::Ordered);
         let Some(record) = record else { return self.late() };
-        record.division = Division::Possible;
+        record.division = DivisionState::Possible;
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
         let Some(rest) = job.divide(attempt.task.index, kept, work) else { return self.late() };
         self.unseen.dirty.insert(attempt.task.job);
@@ -65,7 +65,7 @@ impl Ledger {
     /// Enters that an attempt cannot give up a part of its split.
     pub(crate) fn division_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get_mut(&attempt) {
-            Some(record) => record.division = Division::Refused,
+            Some(record) => record.division = DivisionState::Refused,
             None => self.late(),
         }
     }

@@ -7,7 +7,7 @@ use crate::ledger::Ledger;
 use crate::ledger::attempts::{Attempt, TaskEnd};
 use crate::ledger::backups::Race;
 use crate::ledger::jobs::Job;
-use crate::ledger::tasks::MapState;
+use crate::ledger::tasks::{MapRun, MapState};
 use crate::ledger::workers::Workers;
 use crate::rules::{Rule, holds};
 use crate::units::Bytes;
@@ -72,7 +72,7 @@ impl Ledger {
         match kind {
             TaskKind::Map => {
                 job.tally.map_bytes += output;
-                job.tally.map_time += took;
+                job.maps[attempt.task.index as usize].ran = MapRun { took, output };
                 self.workers.measure(record.worker, took);
                 job.attempts.pace.add(took);
                 if let Err(cause) = job.compare(attempt, fingerprint) {

@@ -8,7 +8,7 @@ use crate::job::JobSpec;
 use crate::ledger::ahead::Pace;
 use crate::ledger::backups::UsualTime;
 use crate::ledger::queue::Bound;
-use crate::ledger::tasks::{Bits, GatheredSegments, MapState};
+use crate::ledger::tasks::{Bits, GatheredSegments, MapRun, MapState};
 use crate::units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,6 @@ pub(crate) struct JobTally {
     pub(crate) localities: [u32; 4],
     pub(crate) map_bytes: Bytes,
     pub(crate) reduce_bytes: Bytes,
-    pub(crate) map_time: Span,
     pub(crate) reduce_time: Span,
     pub(crate) first_launch: Option<Time>,
     pub(crate) maps_done_at: Option<Time>,
@@ -85,6 +84,8 @@ impl TaskStateCounts {
 pub(crate) struct RemainingWork {
     pub(crate) input: Bytes,
     pub(crate) input_done: Bytes,
+    /// Time and output of the maps that are done. A map whose output was lost and is made again counts once.
+    pub(crate) maps_done: MapRun,
     /// Slot-seconds of all maps and of all reduces by [`JobSpec::exact`].
     pub(crate) exact_whole: [f64; 2],
     /// Slot-seconds of those not done.
@@ -96,16 +97,26 @@ impl RemainingWork {
         let sum = |work: &[f64]| work.iter().sum::<f64>();
         let whole = spec.exact.as_ref().map_or([0.0; 2], |exact| [sum(&exact.maps), sum(&exact.reduces)]);
         let input = spec.maps.iter().map(|map| map.bytes).sum();
-        Self { input, input_done: Bytes::ZERO, exact_whole: whole, exact_left: whole }
+        Self {
+            input,
+            input_done: Bytes::ZERO,
+            maps_done: MapRun::default(),
+            exact_whole: whole,
+            exact_left: whole,
+        }
     }
 
-    pub(crate) fn map_done(&mut self, bytes: Bytes, work: f64, last: bool) {
+    pub(crate) fn map_done(&mut self, bytes: Bytes, ran: MapRun, work: f64, last: bool) {
         self.input_done += bytes;
+        self.maps_done.took += ran.took;
+        self.maps_done.output += ran.output;
         self.exact_left[0] = lessen(self.exact_left[0], work, last);
     }
 
-    pub(crate) fn map_undone(&mut self, bytes: Bytes, work: f64) {
+    pub(crate) fn map_undone(&mut self, bytes: Bytes, ran: MapRun, work: f64) {
         self.input_done = Bytes(self.input_done.0 - bytes.0);
+        self.maps_done.took = Span(self.maps_done.took.0 - ran.took.0);
+        self.maps_done.output = Bytes(self.maps_done.output.0 - ran.output.0);
         self.exact_left[0] += work;
     }
 

@@ -117,7 +117,11 @@ impl Job {
         }
         let work = self.spec.exact.as_ref().map_or(0.0, |exact| exact.maps[index as usize]);
         let last = self.counts.maps_done as usize == self.maps.len();
-        if done(state) { self.work.map_done(bytes, work, last) } else { self.work.map_undone(bytes, work) }
+        let ran = self.maps[index as usize].ran;
+        match done(state) {
+            true => self.work.map_done(bytes, ran, work, last),
+            false => self.work.map_undone(bytes, ran, work),
+        }
     }
 
     pub(crate) fn set_reduce(&mut self, partition: u32, state: ReduceState) {

@@ -2,6 +2,7 @@
 
 use crate::event::Fingerprint;
 use crate::ids::{AttemptId, WorkerId};
+use crate::units::{Bytes, Span};
 
 /// State of a map. Legal changes: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed, or when
 /// the output was lost while a partition lacks it.
@@ -85,6 +86,13 @@ impl Tries {
     }
 }
 
+/// Time and output of a successful map attempt.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct MapRun {
+    pub(crate) took: Span,
+    pub(crate) output: Bytes,
+}
+
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct MapTask {
     pub(crate) state: MapState,
@@ -95,6 +103,9 @@ pub(crate) struct MapTask {
     pub(crate) lacking: u32,
     /// Number of times that a home could not read the output.
     pub(crate) unreadable: u32,
+    /// Time and output of the last successful attempt.
+    #[serde(default)]
+    pub(crate) ran: MapRun,
     /// Fingerprint of the output of the last successful attempt.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// First epoch with the same output. Segments of earlier epochs do not match it.

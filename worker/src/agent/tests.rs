@@ -272,14 +272,8 @@ impl TestMaster {
     }
 
     async fn launches(&mut self, attempt: AttemptId, resume: Option<Continuation>) {
-        self.order(vec![MasterFrame::LaunchReduce {
-            attempt,
-            empty: Vec::new(),
-            added: Vec::new(),
-            resume,
-            alone: false,
-        }])
-        .await;
+        let (empty, added) = (Vec::new(), Vec::new());
+        self.order(vec![MasterFrame::LaunchReduce { attempt, empty, added, resume, alone: false }]).await;
     }
 
     /// Permits the attempt to publish, and returns its part and report.

@@ -6,7 +6,7 @@ use crate::key::{GroupPrefix, Key};
 use crate::value::Value;
 use std::marker::PhantomData;
 
-/// Values of one group, in (input, map index, position) order, or in key order if the job groups by a part of the key.
+/// Values of one group, in the order of the input, or in key order if the job groups by a part of the key.
 ///
 /// This is a stream: values are dropped after they were read, and unread ones are skipped when the reducer returns.
 pub struct Values<'a, K: Key, V: Value> {

@@ -13,7 +13,7 @@ use crate::core::rehome::moves_cheaply;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::attempts::SlotHold;
-use crate::ledger::attempts::{Attempt, Division};
+use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::quotas;
 use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
 use crate::plan::Reason;
@@ -167,7 +167,7 @@ fn running<'a>(
     record: &Attempt,
     limits: &BackupLimits,
 ) -> Option<(&'a Job, RunningMeasurements)> {
-    if record.queued || record.dying || record.division == Division::Ordered {
+    if record.queued || record.dying || record.division == DivisionState::Ordered {
         return None;
     }
     let job = ledger.jobs.get(&attempt.task.job)?;

@@ -162,3 +162,24 @@ fn without_an_estimator_rows_count_tasks_and_segments() {
     core.handle(Time(1), &[Event::JobArrived { job: JOB, spec: spec.into() }], &mut Vec::new());
     assert_eq!((core.rows[0].whole.0, core.rows[0].left.0), ([3.0, 6.0, 2.0], [3.0, 6.0, 2.0]));
 }
+
+#[test]
+fn maps_that_run_again_count_once_in_the_facts_of_estimators() {
+    let mut scene = Scene::new();
+    scene.end_map(2, 2);
+    scene.end_map(3, 3);
+    let before = scene.end_map(4, 4).unwrap();
+    assert_eq!((before.maps_done, before.map_time, before.output.0), (3, 9.0, 30.0));
+    // All outputs are lost, and all maps run again, as long as before.
+    let lost = Event::WorkerLost { worker: WorkerId(1), culprit: Vec::new() };
+    let joined = Event::WorkerJoined { worker: WorkerId(2), host: HostId(2), slots: Slots::Unified(3) };
+    scene.running.clear();
+    let without = scene.handle(5, &[lost, joined]).unwrap();
+    assert_eq!((without.maps_done, without.map_time, without.output.0), (0, 0.0, 0.0));
+    assert_eq!(scene.running.len(), 3);
+    for (second, took) in [(6, 2), (7, 3)] {
+        scene.end_map(second, took);
+    }
+    let again = scene.end_map(8, 4).unwrap();
+    assert_eq!((again.maps_done, again.map_time, again.output.0), (3, 9.0, 30.0));
+}

@@ -10,14 +10,14 @@ pub(crate) type DivisionReport = Box<dyn Fn(Option<u64>) + Send + Sync>;
 
 /// Order to divide a split.
 #[derive(Default)]
-pub(super) struct Division {
+pub(super) struct DivisionOrder {
     ordered: AtomicBool,
     report: Option<DivisionReport>,
 }
 
-impl fmt::Debug for Division {
+impl fmt::Debug for DivisionOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Division").field("ordered", &self.ordered).finish_non_exhaustive()
+        f.debug_struct("DivisionOrder").field("ordered", &self.ordered).finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@ use super::hold::{Hold, Parking};
 use super::pace::Pacer;
 use crate::input::{BadRecords, FileBadRecords};
 use crate::narration::ReduceNarrator;
-use dividing::Division;
+use dividing::DivisionOrder;
 pub(crate) use dividing::DivisionReport;
 use pacing::Pacing;
 pub(crate) use pacing::SlowPart;
@@ -60,7 +60,7 @@ pub struct Progress {
     /// Set of [`CANCELLED`], [`ASKED`] and [`PACED`] that needs attention.
     signals: AtomicU8,
     hold: Hold,
-    division: Division,
+    division: DivisionOrder,
     kept: SuspendedMemory,
     pacing: Option<Pacing>,
     /// Minimum time of the attempt, and its start.
