@@ -27,8 +27,11 @@ impl Core {
         if idle == 0 || ledger.attempts.is_empty() {
             return None;
         }
-        let ordered =
-            ledger.attempts.values().filter(|record| record.division == DivisionState::Ordered).count();
+        let ordered = ledger
+            .attempts
+            .values()
+            .filter(|record| matches!(record.division, DivisionState::Ordered(_)))
+            .count();
         let wanted = idle.saturating_sub(ordered);
         if wanted == 0 {
             return None;

@@ -108,9 +108,9 @@ pub(crate) enum DivisionState {
     /// It may be ordered to divide its split.
     #[default]
     Possible,
-    /// It was ordered to and has not responded.
-    Ordered,
-    /// Its worker cannot divide it.
+    /// It was ordered to at this time and has not responded.
+    Ordered(Time),
+    /// Its worker cannot divide it, or the order was withdrawn for a speculative attempt.
     Refused,
 }
 

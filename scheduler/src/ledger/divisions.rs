@@ -6,12 +6,14 @@
 //! Invariant: only maps that have never succeeded are divided, so that no reduce has records of the end twice.
 
 use crate::command::{Command, Outcome};
+use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind};
 use crate::job::{Exact, MapSpec, SEGMENTS_MAX};
 use crate::ledger::attempts::{Attempt, DivisionState};
+use crate::ledger::quotas;
 use crate::ledger::tasks::MapTask;
 use crate::ledger::{Job, Ledger};
-use crate::units::Bytes;
+use crate::units::{Bytes, MAPS_MAX};
 use std::sync::Arc;
 
 impl Ledger {
@@ -31,13 +33,16 @@ impl Ledger {
             && !job.map_only()
             && job.added < added_max
             && segments <= SEGMENTS_MAX
+            && (job.maps.len() as u64) < u64::from(MAPS_MAX)
+            && job.counts.maps_waiting == 0
+            && quotas::has_room(self, job)
             && is_first_try()
     }
 
     /// Records that this attempt was ordered to divide its split.
     pub(crate) fn order_division(&mut self, attempt: AttemptId) {
         if let Some(record) = self.attempts.get_mut(&attempt) {
-            record.division = DivisionState::Ordered;
+            record.division = DivisionState::Ordered(self.now);
         }
     }
 
@@ -49,12 +54,20 @@ impl Ledger {
         work: Option<f64>,
         out: &mut Vec<Command>,
     ) {
-        let record = self.attempts.get_mut(&attempt);
-        let record = record.filter(|record| !record.dying && record.division == DivisionState::Ordered);
+        let record = self.attempts.get_mut(&attempt).filter(|record| !record.dying);
         let Some(record) = record else { return self.late() };
+        let worker = record.worker;
+        if !matches!(record.division, DivisionState::Ordered(_)) {
+            // Nobody reads what it has given up, so its output must not count.
+            out.push(Command::Kill { attempt, worker });
+            return self.failed(attempt, Failure::Cancelled, out);
+        }
         record.division = DivisionState::Possible;
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
-        let Some(rest) = job.divide(attempt.task.index, kept, work) else { return self.late() };
+        let Some(rest) = job.divide(attempt.task.index, kept, work) else {
+            out.push(Command::Kill { attempt, worker });
+            return self.failed(attempt, Failure::Worker, out);
+        };
         self.unseen.dirty.insert(attempt.task.job);
         out.push(Command::MapAdded { attempt, kept, rest });
         if let Err(cause) = job.map_waits(rest, &mut self.workers) {
@@ -65,6 +78,8 @@ impl Ledger {
     /// Enters that an attempt cannot give up a part of its split.
     pub(crate) fn division_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get_mut(&attempt) {
+            // It was withdrawn or answered in the meantime.
+            Some(record) if !matches!(record.division, DivisionState::Ordered(_)) => self.late(),
             Some(record) => record.division = DivisionState::Refused,
             None => self.late(),
         }

@@ -4,7 +4,7 @@ use crate::command::Outcome;
 use crate::event::Failure;
 use crate::ids::{HostId, JobId, WorkerId};
 use crate::job::Locality;
-use crate::ledger::attempts::{Attempt, SlotHold};
+use crate::ledger::attempts::{Attempt, DivisionState, SlotHold};
 use crate::ledger::job_parts::BackupTotals;
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
@@ -210,6 +210,8 @@ pub struct AttemptSnapshot {
     pub leaving: bool,
     /// True if it is suspended and was ordered to hand over.
     pub handing_over: bool,
+    /// True if it is a map that was ordered to divide its split and has not responded.
+    pub dividing: bool,
     /// True if it was killed.
     pub dying: bool,
     /// Time of the worker's last report of how much it had read.
@@ -225,6 +227,7 @@ impl AttemptSnapshot {
             suspended: attempt.hold.is_parked(),
             leaving: attempt.hold == SlotHold::Leaving,
             handing_over: attempt.hold == SlotHold::HandingOver,
+            dividing: matches!(attempt.division, DivisionState::Ordered(_)),
             dying: attempt.dying,
             said: attempt.read.map(|(at, _)| at),
         }

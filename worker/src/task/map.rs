@@ -153,7 +153,7 @@ impl Blocks for WatchedBlocks<'_> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         // A slow disk or network is not the fault of user code.
         let _engine = self.progress.engine();
-        if self.progress.is_to_divide() {
+        if self.progress.is_to_divide() && self.blocks.has_begun() {
             let kept = if self.may_divide { self.blocks.divide() } else { None };
             self.progress.divided(kept);
         }

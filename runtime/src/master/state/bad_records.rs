@@ -5,6 +5,7 @@
 use crate::api::NamedBadRecord;
 use gristmill_worker::input::FileBadRecords;
 use gristmill_worker::input::bad_records::{REASON_BYTES_MAX, count};
+use gristmill_worker::protocol::AddedMap;
 use gristmill_worker::sanitize;
 use std::collections::BTreeMap;
 
@@ -37,9 +38,11 @@ impl JobBadRecords {
         too_many
     }
 
-    /// All bad records, in input order.
-    pub(super) fn named(&self) -> Vec<NamedBadRecord> {
-        self.by_map.values().flat_map(|files| named(files)).collect()
+    /// All bad records, in the order of the input: `place` returns that of a map.
+    pub(super) fn named(&self, place: impl Fn(u32) -> AddedMap) -> Vec<NamedBadRecord> {
+        let mut by_place: Vec<_> = self.by_map.iter().map(|(map, files)| (place(*map), files)).collect();
+        by_place.sort_unstable_by_key(|(place, _)| *place);
+        by_place.into_iter().flat_map(|(_, files)| named(files)).collect()
     }
 
     /// Number of bad records.
@@ -92,7 +95,7 @@ mod tests {
     }
 
     fn offsets(bad: &JobBadRecords) -> Vec<u64> {
-        bad.named().iter().map(|record| record.offset).collect()
+        bad.named(|root| AddedMap { root, start: 0 }).iter().map(|record| record.offset).collect()
     }
 
     #[test]

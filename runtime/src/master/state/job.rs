@@ -147,9 +147,7 @@ impl JobEntry {
         let Some((front, rest)) = splits.get(map as usize).and_then(|split| split.divide(kept)) else {
             return tracing::error!(map, kept, "a split that was to be divided cannot be");
         };
-        let first = splits.len() - self.input.added.len();
-        let divided = (map as usize).checked_sub(first).and_then(|index| self.input.added.get(index));
-        let place = divided.copied().unwrap_or(AddedMap { root: map, start: 0 });
+        let place = self.input.place(map, self.maps);
         splits[map as usize] = front;
         splits.push(rest);
         self.input.added.push(AddedMap { start: place.start.saturating_add(kept), ..place });
@@ -316,7 +314,10 @@ impl JobEntry {
                 .map(|(part, _)| part.clone())
                 .collect(),
             built: self.output.parts.values().filter(|_| context.built).map(|(_, built)| *built).collect(),
-            bad_records: if context.parts { self.bad_records.named() } else { Vec::new() },
+            bad_records: match context.parts {
+                true => self.bad_records.named(|map| self.input.place(map, self.maps)),
+                false => Vec::new(),
+            },
             incidents: self.incidents.latest.iter().cloned().collect(),
             incidents_omitted: self.incidents.omitted,
             failure: self.failures.of_job.clone().filter(|_| !self.end_is_kept_back),

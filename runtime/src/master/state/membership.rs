@@ -244,6 +244,9 @@ impl MasterState {
                 self.order_launch(*attempt, worker);
             }
         }
+        for (&attempt, _) in believed.iter().filter(|(_, known)| known.dividing && !known.dying) {
+            self.fleet.queue(worker, &MasterFrame::Divide { attempt });
+        }
     }
 
     /// True if this worker is not lost and may reconnect to the master.

@@ -167,7 +167,9 @@ fn running<'a>(
     record: &Attempt,
     limits: &BackupLimits,
 ) -> Option<(&'a Job, RunningMeasurements)> {
-    if record.queued || record.dying || record.division == DivisionState::Ordered {
+    // An order to divide is answered within a block, if the attempt makes progress.
+    let divides = matches!(record.division, DivisionState::Ordered(at) if ledger.now < at + limits.run_min);
+    if record.queued || record.dying || divides {
         return None;
     }
     let job = ledger.jobs.get(&attempt.task.job)?;

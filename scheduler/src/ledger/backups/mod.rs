@@ -20,7 +20,7 @@ use crate::event::Failure;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::Ledger;
-use crate::ledger::attempts::{Attempt, SlotHold, TaskEnd};
+use crate::ledger::attempts::{Attempt, DivisionState, SlotHold, TaskEnd};
 use crate::rules::{Rule, holds};
 use crate::units::{Bytes, Span, Time};
 use std::collections::BTreeSet;
@@ -63,6 +63,12 @@ impl Ledger {
         self.workers.mark_informed(worker, task.job);
         self.workers.take_slot(worker, attempt, false);
         let first = task.attempt(current);
+        if let Some(record) = self.attempts.get_mut(&first)
+            && matches!(record.division, DivisionState::Ordered(_))
+        {
+            // The order is withdrawn: both attempts must read the same split.
+            record.division = DivisionState::Refused;
+        }
         self.attempts.insert(attempt, Attempt::running(worker, self.now));
         self.backups.racing.insert(task);
         if task.kind == TaskKind::Reduce {

@@ -33,15 +33,14 @@ impl Progress {
         self.division.ordered.store(true, Relaxed);
     }
 
-    /// True if the attempt has to divide its split. The order counts once.
+    /// True if the attempt has to divide its split. The order stays until the response.
     pub(crate) fn is_to_divide(&self) -> bool {
-        self.division.ordered.load(Relaxed)
-            && self.division.report.is_some()
-            && self.division.ordered.swap(false, Relaxed)
+        self.division.ordered.load(Relaxed) && self.division.report.is_some()
     }
 
     /// Reports the bytes of its split that the attempt keeps; `None` if it keeps all.
     pub(crate) fn divided(&self, kept: Option<u64>) {
+        self.division.ordered.store(false, Relaxed);
         if let Some(report) = &self.division.report {
             report(kept);
         }

@@ -80,6 +80,11 @@ impl SplitBlocks<'_> {
         &self.bad
     }
 
+    /// True if the first file is open. Before, nothing is known of what there is to give up.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.current.is_some() || 1 < self.pieces_begun
+    }
+
     /// Gives up about the second half of what is left to read. Returns the number of bytes of the split that are kept, as
     /// for [`Split::divide`]; `None` if nothing can be given up. A piece is cut only while it is read, when its contents
     /// are known, so a split is divided in its current piece or between later ones.
