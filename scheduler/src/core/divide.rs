@@ -10,13 +10,11 @@
 
 use crate::command::Command;
 use crate::core::Core;
+use crate::core::time_left::RunningMeasurements;
 use crate::ids::{AttemptId, TaskKind};
 use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::{DivideLimits, Ledger, Worker};
-use crate::units::Time;
-
-/// Smallest fraction of the input from which a rate is estimated.
-const SHARE_MIN: f64 = 0.01;
+use crate::units::{Span, Time};
 
 impl Core {
     /// Orders divisions for idle slots. Returns the time of the next search.
@@ -27,23 +25,14 @@ impl Core {
         if idle == 0 || ledger.attempts.is_empty() {
             return None;
         }
-        let ordered = ledger
-            .attempts
-            .values()
-            .filter(|record| matches!(record.division, DivisionState::Ordered(_)))
-            .count();
-        let wanted = idle.saturating_sub(ordered);
-        if wanted == 0 {
-            return None;
-        }
         if ledger.now < ledger.waits.next_division {
             return Some(ledger.waits.next_division);
         }
+        ledger.waits.next_division = ledger.now + limits.look_after;
+        let ordered = |record: &&Attempt| matches!(record.division, DivisionState::Ordered(_));
+        let wanted = idle.saturating_sub(ledger.attempts.values().filter(ordered).count());
         let mut found = candidates(ledger, &limits);
         found.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
-        if !found.is_empty() {
-            ledger.waits.next_division = ledger.now + limits.look_after;
-        }
         for (_, attempt) in found.into_iter().take(wanted) {
             ledger.order_division(attempt);
             let worker = ledger.attempts[&attempt].worker;
@@ -69,23 +58,19 @@ fn candidates(ledger: &Ledger, limits: &DivideLimits) -> Vec<(f64, AttemptId)> {
     left.filter(|(left, _)| worth <= *left).collect()
 }
 
-/// Estimated time left of a running map in seconds. A map that has taken longer than estimated is expected to take as
-/// long again.
+/// Estimated time left of a running map in seconds; `None` if neither it nor a map of its job has shown a rate.
 fn seconds_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option<f64> {
     let job = &ledger.jobs[&attempt.task.job];
     let input = job.input_of(attempt.task).0 as f64;
-    let ran = ledger.now.since(record.since).seconds();
     let exact = job.spec.exact.as_ref().map(|exact| exact.maps[attempt.task.index as usize]);
-    let by_rate = || {
-        let (at, read) = record.read?;
-        let share = read.0 as f64 / input.max(1.0);
-        (SHARE_MIN <= share).then(|| at.since(record.since).seconds() / share)
+    let (time, done) = (job.work.maps_done.took.seconds(), job.work.input_done.0 as f64);
+    let usual = exact.or_else(|| (0.0 < done).then(|| time / done * input));
+    let read = record.read.map(|(at, bytes)| (at.since(record.since), bytes.0 as f64 / input.max(1.0)));
+    let running = RunningMeasurements {
+        ran: ledger.now.since(record.since),
+        read,
+        usual: Span((usual.unwrap_or(0.0) * 1e9) as u64),
+        slowness: ledger.workers.get(record.worker).map_or(1.0, Worker::slowness),
     };
-    let by_peers = || {
-        let (time, read) = (job.work.maps_done.took.seconds(), job.work.input_done.0 as f64);
-        let slowness = ledger.workers.get(record.worker).map_or(1.0, Worker::slowness);
-        (0.0 < read).then(|| time / read * input * slowness.max(1.0))
-    };
-    let whole = exact.or_else(by_rate).or_else(by_peers)?;
-    Some(if ran < whole { whole - ran } else { ran })
+    (usual.is_some() || running.shows_rate()).then(|| running.remaining_seconds())
 }

@@ -19,6 +19,7 @@ mod rehome;
 mod saved;
 mod settle;
 mod show;
+mod time_left;
 
 pub use expected::ExpectedHome;
 pub use explain::Outlook;

@@ -28,6 +28,16 @@ pub struct AddedMap {
     pub start: u64,
 }
 
+impl AddedMap {
+    /// Returns the place of a map, in a job of `maps` maps of which divisions added the last.
+    #[must_use]
+    pub fn of_map(map: u32, maps: u32, added: &[AddedMap]) -> Self {
+        let first = maps.saturating_sub(added.len() as u32);
+        let found = map.checked_sub(first).and_then(|index| added.get(index as usize));
+        found.copied().unwrap_or(AddedMap { root: map, start: 0 })
+    }
+}
+
 /// Description of a job for a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobOrder {

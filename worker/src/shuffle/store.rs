@@ -67,13 +67,6 @@ impl Gather {
     }
 }
 
-/// Returns the place of a map in the order of the input, for a job of `maps` maps of which divisions added the last.
-fn place_of(map: u32, maps: u32, added: &[AddedMap]) -> AddedMap {
-    let first = maps.saturating_sub(added.len() as u32);
-    let added = map.checked_sub(first).and_then(|index| added.get(index as usize));
-    added.copied().unwrap_or(AddedMap { root: map, start: 0 })
-}
-
 /// Set of numbers with one bit for each.
 struct IndexSet {
     words: Vec<u64>,
@@ -395,7 +388,7 @@ impl SegmentStore {
         });
         let mut all: Vec<(u32, HeldSegment)> = own.filter(|(_, held)| !held.data.is_empty()).collect();
         all.extend(gather.held.iter().map(|(map, held)| (*map, held.clone())));
-        all.sort_unstable_by_key(|(map, _)| place_of(*map, job.maps, added));
+        all.sort_unstable_by_key(|(map, _)| AddedMap::of_map(*map, job.maps, added));
         Some(all.into_iter().map(|(_, held)| held).collect())
     }
 }

@@ -357,8 +357,8 @@ fn what_cannot_be_simulated_says_why() {
     let registry = Registry::standard();
     let unknown = simulate(&registry, &measured.replayed().unwrap(), "fifa", "pull", "history").unwrap_err();
     assert!(unknown.to_string().contains("did you mean `fifo`"), "{unknown}");
-    let nobody = RunMeasurements { workers: Vec::new(), ..measured.clone() };
-    assert!(matches!(nobody.replayed(), Err(SimulateError::NoWorkers)));
+    let deserted = RunMeasurements { workers: Vec::new(), ..measured.clone() };
+    assert!(matches!(deserted.replayed(), Err(SimulateError::NoWorkers)));
     let mut failed = measured;
     failed.jobs.iter_mut().for_each(|job| job.succeeded = false);
     assert!(matches!(failed.replayed(), Err(SimulateError::NoJobs)));

@@ -36,9 +36,7 @@ pub(super) struct JobInput {
 impl JobInput {
     /// Returns the place of a map of this job of `maps` maps in the order of the input.
     pub(super) fn place(&self, map: u32, maps: u32) -> AddedMap {
-        let first = maps.saturating_sub(self.added.len() as u32);
-        let added = map.checked_sub(first).and_then(|index| self.added.get(index as usize));
-        added.copied().unwrap_or(AddedMap { root: map, start: 0 })
+        AddedMap::of_map(map, maps, &self.added)
     }
 
     pub(super) fn from_submission(submission: &Submission, cuts: Vec<Vec<u8>>) -> Self {

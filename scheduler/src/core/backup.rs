@@ -5,11 +5,10 @@
 //!
 //! [`ledger::backups`](crate::ledger) defines what happens when one of the two attempts ends.
 
-mod left;
-
 use crate::command::{Command, LaunchReason};
 use crate::core::Core;
 use crate::core::rehome::moves_cheaply;
+use crate::core::time_left::RunningMeasurements;
 use crate::ids::{AttemptId, TaskKind, WorkerId};
 use crate::job::Locality;
 use crate::ledger::attempts::SlotHold;
@@ -18,7 +17,6 @@ use crate::ledger::quotas;
 use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
 use crate::plan::Reason;
 use crate::units::{Span, Time};
-use left::RunningMeasurements;
 use std::collections::BTreeSet;
 
 /// A running attempt that lags.

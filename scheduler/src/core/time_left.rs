@@ -1,4 +1,5 @@
 //! Estimate of the time left of a running attempt, and if a speculative attempt would be faster: the estimate of LATE.
+//! Divisions of maps use the same estimate.
 //!
 //! Zaharia et al., *Improving MapReduce Performance in Heterogeneous Environments*, OSDI 2008, section 4. The
 //! progress rate of an attempt is its progress score divided by the time it has run. The time left is `(1 -
@@ -39,16 +40,20 @@ impl RunningMeasurements {
         (slow_times <= self.times_usual() && self.usual.seconds() < left).then_some(left)
     }
 
+    /// True if it has read enough to show its rate.
+    pub(super) fn shows_rate(&self) -> bool {
+        self.read.is_some_and(|(_, share)| (SHARE_MIN..1.0).contains(&share))
+    }
+
     /// Estimated total time in seconds; at least the time that it has run.
     fn whole(&self) -> f64 {
-        let by_rate = self.read.filter(|(_, share)| (SHARE_MIN..1.0).contains(share));
-        let by_rate = by_rate.map(|(at, share)| at.seconds() / share);
+        let by_rate = self.read.filter(|_| self.shows_rate()).map(|(at, share)| at.seconds() / share);
         let by_worker = self.usual.seconds() * self.slowness.max(1.0);
         by_rate.unwrap_or(by_worker).max(self.ran.seconds())
     }
 
     /// Estimated time left in seconds. An overdue attempt is expected to take as long again.
-    fn remaining_seconds(&self) -> f64 {
+    pub(super) fn remaining_seconds(&self) -> f64 {
         let (whole, ran) = (self.whole(), self.ran.seconds());
         if ran < whole { whole - ran } else { ran }
     }
