@@ -64,6 +64,8 @@ pub enum Command {
         attempt: AttemptId,
         /// Worker of the attempt.
         worker: WorkerId,
+        /// True to give up all that is left, so that the attempt ends soon.
+        at_once: bool,
     },
     /// The end of this attempt's split, after its first `kept` bytes, is from now on the split of the map `rest`, which
     /// is the last of the job. All attempts of the divided map read the first bytes only.

@@ -63,7 +63,7 @@ pub struct DeciderFlags {
     /// Disable speculative execution
     #[arg(long, global = true, hide_short_help = true)]
     pub no_backup: bool,
-    /// Divide running maps for idle slots: an idle slot takes half of what a map has left to read
+    /// Divide running maps: an idle slot takes half of what one has left to read; one makes way for a more urgent job
     #[arg(long, global = true, hide_short_help = true)]
     pub divide: bool,
 }

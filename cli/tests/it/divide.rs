@@ -100,6 +100,41 @@ fn divided_and_harmed(harm: impl for<'s> FnOnce(&'s Sandbox, Standing<'s>) -> St
 }
 
 #[test]
+fn map_makes_way_for_a_short_job_and_its_job_has_the_same_output() {
+    let sandbox = Sandbox::new();
+    let mut random = Random::seeded(4104);
+    let [short, long] = [TEXT_BYTES / 256, TEXT_BYTES].map(|bytes| random.text(bytes, &[" ", "\n"]));
+    let (first, rest) = (sandbox.write("in/a", &short), sandbox.write("in/b", &long));
+    let master = sandbox.gristmill(["cluster", "master", "--divide"]).start();
+    let join = await_join_line(&master);
+    let worker =
+        sandbox.gristmill(["cluster", "worker", "--workers", "1", "--slots", "1", "--slow", SLOW]).start();
+    let standing = Standing::new(&sandbox, master, vec![worker], join);
+    standing.await_workers(1);
+    // Both files do not fit into one split.
+    let split = long.len().to_string();
+    let submit = |inputs: &[&str], out: &str| {
+        let job =
+            [&["submit", "wordcount", "--split-size", &split, "--output", out, "--detach"], inputs].concat();
+        sandbox.gristmill(job).finish().expect_code(0).stdout_text().trim().to_owned()
+    };
+    let out = sandbox.text("long");
+    let id = submit(&[&first, &rest], &out);
+    until("the first map", || (standing.job(&id)["maps"]["done"] == 1).then_some(()));
+    let quick = submit(&[&first], &sandbox.text("short"));
+    sandbox.gristmill(["job", "wait", &quick]).finish().expect_code(0);
+    let status = standing.job(&id);
+    assert_eq!(status["state"], "running", "the short job did not wait for the long map: {status}");
+    sandbox.gristmill(["job", "wait", &id]).finish().expect_code(0);
+    let status = standing.job(&id);
+    assert!(3 <= status["maps"]["total"].as_u64().unwrap(), "the long map was cut: {status}");
+    assert!(
+        oracle::counts_of_parts(&oracle::parts(out.as_ref())) == oracle::word_counts(&[short, long].concat())
+    );
+    standing.end();
+}
+
+#[test]
 fn divided_job_survives_a_worker_that_is_killed() {
     divided_and_harmed(|_, mut standing| {
         standing.workers[0].kill();

@@ -1,4 +1,5 @@
-//! Divides running maps for slots that the plan left idle, so that no job waits for its longest map.
+//! Divides running maps for slots that the plan left idle, so that no job waits for its longest map. Maps that make way
+//! for a more urgent job are chosen by `core/preempt`.
 //!
 //! An idle slot takes half of what is left of the running map that would end last, by time. The worker of that map
 //! chooses the place ([`Command::Divide`]); the rest is a new map of the job, for which the policy grants a slot as for
@@ -36,7 +37,7 @@ impl Core {
         for (_, attempt) in found.into_iter().take(wanted) {
             ledger.order_division(attempt);
             let worker = ledger.attempts[&attempt].worker;
-            commands.push(Command::Divide { attempt, worker });
+            commands.push(Command::Divide { attempt, worker, at_once: false });
         }
         None
     }
@@ -59,7 +60,7 @@ fn candidates(ledger: &Ledger, limits: &DivideLimits) -> Vec<(f64, AttemptId)> {
 }
 
 /// Estimated time left of a running map in seconds; `None` if neither it nor a map of its job has shown a rate.
-fn seconds_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option<f64> {
+pub(super) fn seconds_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option<f64> {
     let job = &ledger.jobs[&attempt.task.job];
     let input = job.input_of(attempt.task).0 as f64;
     let exact = job.spec.exact.as_ref().map(|exact| exact.maps[attempt.task.index as usize]);

@@ -4,6 +4,7 @@ use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::Exact;
 use crate::ledger::Job;
+use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::tasks::ReduceState;
 use crate::units::{Bytes, Time};
 
@@ -55,6 +56,13 @@ impl Core {
     #[must_use]
     pub fn is_dying(&self, id: AttemptId) -> bool {
         self.ledger.attempts.get(&id).is_some_and(|record| record.dying)
+    }
+
+    /// True if this attempt was ordered to divide its split and has not responded.
+    #[must_use]
+    pub fn is_dividing(&self, id: AttemptId) -> bool {
+        let ordered = |record: &Attempt| matches!(record.division, DivisionState::Ordered(_));
+        self.ledger.attempts.get(&id).is_some_and(ordered)
     }
 
     /// True if the policy preempts reduces.

@@ -207,8 +207,8 @@ fn exact_sizes(job: &Job, network: f64) -> Option<Sizes> {
     })
 }
 
-/// Builds the policies' view of a job, with its work counted in tasks and segments. Under a preemptive policy, a
-/// suspendable reduce counts as startable and not as held. The number of startable tasks is limited by the owner's
+/// Builds the policies' view of a job, with its work counted in tasks and segments. Under a preemptive policy, an
+/// attempt that can be ordered to leave its slot counts as startable and not as held. The number of startable tasks is limited by the owner's
 /// quota.
 pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> Row {
     let maps = job.maps.len() as f64;
@@ -217,7 +217,8 @@ pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> 
     let segments = job.maps.len() as u64 * job.reduces.len() as u64;
     let segments_left = (segments - job.counts.segments_fetched) as f64;
     let has_output = !job.outputs.kept.is_empty();
-    let yielding = if preempts { job.counts.yielding } else { 0 };
+    let (yielding, maps_yielding) =
+        if preempts { (job.counts.yielding, job.counts.maps_yielding) } else { (0, 0) };
     let within = |tasks: u32, given_back: u32| match room {
         Some(room) => f64::from(tasks.min(room + given_back)),
         None => f64::from(tasks),
@@ -239,16 +240,16 @@ pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> 
             reduces - f64::from(count(ReduceState::Done)),
         ),
         can: PerStation::new(
-            within(job.queue.startable(), 0),
+            within(job.queue.startable() + maps_yielding, maps_yielding),
             if has_output { segments_left } else { 0.0 },
             within(job.reduce_queue.ready.startable + job.reduce_queue.parked.startable + yielding, yielding),
         ),
         held: PerStation::new(
-            f64::from(job.counts.maps_running),
+            f64::from(job.counts.maps_running - maps_yielding),
             0.0,
             f64::from(count(ReduceState::Running) - yielding),
         ),
-        yields: 0 < yielding,
+        yields: 0 < yielding + maps_yielding,
         pend: PerStation::new(
             job.counts.maps_waiting,
             segments_left.min(f64::from(u32::MAX)) as u32,

@@ -67,13 +67,14 @@ impl Attempt {
 /// State of an attempt with respect to its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum SlotHold {
-    /// Until its end: maps, and reduces that may publish or were killed.
+    /// Until its end, such as reduces that may publish or were killed.
     Firm,
-    /// A running reduce that can be ordered to suspend.
+    /// The attempt runs, and can be ordered to leave its slot: a reduce is suspended, a map gives up what it has not
+    /// read.
     Suspendable,
-    /// A running reduce that was ordered to suspend.
+    /// The attempt was ordered to leave its slot.
     Leaving,
-    /// A running reduce that was ordered to suspend and cannot.
+    /// The attempt was ordered to leave its slot and cannot.
     Staying,
     /// The attempt is suspended. With `stays` it cannot be handed over.
     Suspended { stays: bool },
@@ -82,9 +83,10 @@ pub(crate) enum SlotHold {
 }
 
 impl SlotHold {
-    /// True if it has a slot that can be preempted or that it is about to release.
-    pub(crate) fn yields(self) -> bool {
-        matches!(self, SlotHold::Suspendable | SlotHold::Leaving)
+    /// True if policies see its slot as free. A reduce that is leaving its slot could still keep it; a map that has
+    /// given up its end could not.
+    pub(crate) fn yields(self, kind: TaskKind) -> bool {
+        self == SlotHold::Suspendable || self == SlotHold::Leaving && kind == TaskKind::Reduce
     }
 
     /// True if it has no slot.
@@ -176,8 +178,9 @@ impl Ledger {
         let quick = quick && !queued;
         let record = Attempt { queued, quick, line, place, ..Attempt::running(worker, self.now) };
         self.attempts.insert(attempt, record);
-        if task.kind == TaskKind::Reduce {
-            self.set_hold(attempt, SlotHold::Suspendable);
+        match task.kind {
+            TaskKind::Map => self.may_make_way(attempt),
+            TaskKind::Reduce => self.set_hold(attempt, SlotHold::Suspendable),
         }
         self.unseen.dirty.insert(task.job);
         attempt

@@ -3,13 +3,16 @@
 //! `core/divide` decides which maps are divided. The worker chooses the place, so that no record is read twice, and
 //! reports it before the end of its attempt. If that report never arrives, nothing has changed.
 //!
+//! A division gives an idle slot half of what is left to read, or it makes way for a more urgent job: then the attempt
+//! keeps only what it has read, and ends.
+//!
 //! Invariant: only maps that have never succeeded are divided, so that no reduce has records of the end twice.
 
 use crate::command::{Command, Outcome};
 use crate::event::Failure;
-use crate::ids::{AttemptId, TaskKind};
+use crate::ids::{AttemptId, JobId, TaskKind};
 use crate::job::{Exact, MapSpec, SEGMENTS_MAX};
-use crate::ledger::attempts::{Attempt, DivisionState};
+use crate::ledger::attempts::{Attempt, DivisionState, SlotHold};
 use crate::ledger::quotas;
 use crate::ledger::tasks::MapTask;
 use crate::ledger::{Job, Ledger};
@@ -17,8 +20,14 @@ use crate::units::{Bytes, MAPS_MAX};
 use std::sync::Arc;
 
 impl Ledger {
-    /// True if this attempt may be ordered to divide its split.
+    /// True if this attempt may be ordered to divide its split for another slot.
     pub(crate) fn may_divide(&self, attempt: AttemptId, record: &Attempt, added_max: u32) -> bool {
+        let waits = |job: &Job| job.counts.maps_waiting == 0 && quotas::has_room(self, job);
+        self.jobs.get(&attempt.task.job).is_some_and(waits) && self.is_divisible(attempt, record, added_max)
+    }
+
+    /// True if this attempt may be ordered to give up a part of its split.
+    pub(crate) fn is_divisible(&self, attempt: AttemptId, record: &Attempt, added_max: u32) -> bool {
         let Some(job) = self.jobs.get(&attempt.task.job) else { return false };
         let is_first_try = || {
             let map = &job.maps[attempt.task.index as usize];
@@ -34,9 +43,30 @@ impl Ledger {
             && job.added < added_max
             && segments <= SEGMENTS_MAX
             && (job.maps.len() as u64) < u64::from(MAPS_MAX)
-            && job.counts.maps_waiting == 0
-            && quotas::has_room(self, job)
             && is_first_try()
+    }
+
+    /// Lets preemptive policies see the slot of this map as free, if its job has shown how long its maps take and the
+    /// map may be divided. Slots for maps alone and short maps are left out: they are soon free anyway.
+    pub(crate) fn may_make_way(&mut self, attempt: AttemptId) {
+        let Some(limits) = self.config.dividing.as_ref().filter(|_| !self.workers.pooled) else { return };
+        let Some(record) = self.attempts.get(&attempt) else { return };
+        let known = self.jobs.get(&attempt.task.job).is_some_and(|job| 0 < job.counts.maps_done);
+        let free = record.hold == SlotHold::Firm && !record.quick;
+        if known && free && self.is_divisible(attempt, record, limits.added_max) {
+            self.set_hold(attempt, SlotHold::Suspendable);
+        }
+    }
+
+    /// Lets the running maps of a job make way, as its first map has ended.
+    pub(crate) fn all_may_make_way(&mut self, job: JobId) {
+        if self.config.dividing.is_none() {
+            return;
+        }
+        let live = self.jobs.get(&job).map(|job| job.attempts.live.iter().copied().collect::<Vec<_>>());
+        for attempt in live.into_iter().flatten() {
+            self.may_make_way(attempt);
+        }
     }
 
     /// Records that this attempt was ordered to divide its split.
@@ -56,17 +86,15 @@ impl Ledger {
     ) {
         let record = self.attempts.get_mut(&attempt).filter(|record| !record.dying);
         let Some(record) = record else { return self.late() };
-        let worker = record.worker;
         if !matches!(record.division, DivisionState::Ordered(_)) {
-            // Nobody reads what it has given up, so its output must not count.
-            out.push(Command::Kill { attempt, worker });
-            return self.failed(attempt, Failure::Cancelled, out);
+            return self.discard(attempt, Failure::Cancelled, out);
         }
-        record.division = DivisionState::Possible;
+        // One that makes way ends with what it has read.
+        let ends = record.hold == SlotHold::Leaving;
+        record.division = if ends { DivisionState::Refused } else { DivisionState::Possible };
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
         let Some(rest) = job.divide(attempt.task.index, kept, work) else {
-            out.push(Command::Kill { attempt, worker });
-            return self.failed(attempt, Failure::Worker, out);
+            return self.discard(attempt, Failure::Worker, out);
         };
         self.unseen.dirty.insert(attempt.task.job);
         out.push(Command::MapAdded { attempt, kept, rest });
@@ -75,12 +103,35 @@ impl Ledger {
         }
     }
 
+    /// Stops an attempt that has given up a part of its split which no other map reads, so that its output must not count.
+    /// Its task runs again. The attempt keeps its slot until its worker reports its end.
+    fn discard(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
+        self.set_hold(attempt, SlotHold::Firm);
+        let record = self.attempts.get_mut(&attempt).expect("attempts of the table are discarded");
+        record.dying = true;
+        let (worker, place) = (record.worker, record.place.take());
+        let stopped = Attempt::running(worker, record.started);
+        out.push(Command::Kill { attempt, worker });
+        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
+            job.attempts.live.remove(&attempt);
+        }
+        if let Some(place) = place {
+            self.end_run(attempt.task.job, place);
+        }
+        self.stopped(attempt, &stopped, class, out);
+    }
+
     /// Enters that an attempt cannot give up a part of its split.
     pub(crate) fn division_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get_mut(&attempt) {
             // It was withdrawn or answered in the meantime.
             Some(record) if !matches!(record.division, DivisionState::Ordered(_)) => self.late(),
-            Some(record) => record.division = DivisionState::Refused,
+            Some(record) => {
+                record.division = DivisionState::Refused;
+                if matches!(record.hold, SlotHold::Suspendable | SlotHold::Leaving) {
+                    self.set_hold(attempt, SlotHold::Staying);
+                }
+            }
             None => self.late(),
         }
     }

@@ -101,7 +101,11 @@ impl Ledger {
             let bar = self.config.worker_failures().0;
             job.worker_did_well(record.worker, bar, &mut self.workers, out);
         }
+        let is_first = kind == TaskKind::Map && job.counts.maps_done == 1;
         self.learn_usual(attempt.task, record.worker, &end);
+        if is_first {
+            self.all_may_make_way(attempt.task.job);
+        }
         if complete {
             self.end(attempt.task.job, Outcome::Succeeded, out);
         } else if kind == TaskKind::Map {

@@ -61,6 +61,9 @@ pub(crate) struct TaskStateCounts {
     pub(crate) reduces: [u32; 5],
     /// Reduce attempts whose slot can be preempted, including those already ordered to suspend.
     pub(crate) yielding: u32,
+    /// Map attempts that can be ordered to make way.
+    #[serde(default)]
+    pub(crate) maps_yielding: u32,
     /// Segments at their homes or used by finished reduces.
     pub(crate) segments_fetched: u64,
 }
@@ -68,6 +71,13 @@ pub(crate) struct TaskStateCounts {
 impl TaskStateCounts {
     pub(crate) fn new(maps: u32, reduces: u32) -> Self {
         Self { maps_waiting: maps, reduces: [reduces, 0, 0, 0, 0], ..Self::default() }
+    }
+
+    pub(crate) fn yielding_of(&mut self, kind: TaskKind) -> &mut u32 {
+        match kind {
+            TaskKind::Map => &mut self.maps_yielding,
+            TaskKind::Reduce => &mut self.yielding,
+        }
     }
 
     pub(crate) fn of_maps(&mut self, state: MapState) -> &mut u32 {

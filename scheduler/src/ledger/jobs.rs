@@ -139,6 +139,11 @@ impl Job {
         self.counts.reduces[ReduceState::Running as usize] - self.counts.yielding
     }
 
+    /// Number of running maps that are not ordered to make way and could be.
+    pub(crate) fn maps_firm(&self) -> u32 {
+        self.counts.maps_running - self.counts.maps_yielding
+    }
+
     /// Number of finished maps and reduces.
     pub(crate) fn tasks_done(&self) -> u32 {
         self.counts.maps_done + self.counts.reduces[ReduceState::Done as usize]

@@ -45,10 +45,13 @@ impl Ledger {
         if movable {
             self.suspensions.stranded.insert(attempt, None);
         }
-        if before.yields() != hold.yields()
+        let kind = attempt.task.kind;
+        let [before, after] = [before, hold].map(|hold| u32::from(hold.yields(kind)));
+        if before != after
             && let Some(job) = self.jobs.get_mut(&attempt.task.job)
         {
-            job.counts.yielding = job.counts.yielding + u32::from(hold.yields()) - u32::from(before.yields());
+            let yielding = job.counts.yielding_of(kind);
+            *yielding = *yielding + after - before;
             self.unseen.dirty.insert(attempt.task.job);
         }
     }

@@ -122,7 +122,7 @@ impl Worker {
         self.slots.pool(kind)
     }
 
-    /// Number of slots for this kind that are held by reduces and could be preempted.
+    /// Number of slots for this kind that could be preempted.
     pub(crate) fn yielding(&self, kind: TaskKind) -> u32 {
         if self.pool(kind) == self.pool(TaskKind::Reduce) { self.suspendable + self.leaving } else { 0 }
     }

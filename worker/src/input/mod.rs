@@ -34,6 +34,7 @@ pub mod wildcards;
 mod window;
 
 pub use bad_records::{BadRecord, BadRecords, FileBadRecords};
+pub(crate) use blocks::KeptPart;
 pub use blocks::{SplitBlocks, open_split};
 pub use content::recognized_whole;
 pub use error::InputError;

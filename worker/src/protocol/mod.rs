@@ -34,7 +34,7 @@ pub use report::{
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 18;
+pub const PROTOCOL_VERSION: u32 = 19;
 
 /// Maximum length of a frame in bytes, after the handshake.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -234,8 +234,8 @@ pub enum MasterFrame {
         /// As for a map.
         alone: bool,
     },
-    /// Give up about half of what a running map attempt has left to read.
-    Divide { attempt: AttemptId },
+    /// Give up about half of what a running map attempt has left to read; all of it, if at once.
+    Divide { attempt: AttemptId, at_once: bool },
     /// The job has this many maps from now on: divisions added the last ones.
     MapsAdded {
         job: JobId,

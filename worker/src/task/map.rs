@@ -153,8 +153,8 @@ impl Blocks for WatchedBlocks<'_> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         // A slow disk or network is not the fault of user code.
         let _engine = self.progress.engine();
-        if self.progress.is_to_divide() && self.blocks.has_begun() {
-            let kept = if self.may_divide { self.blocks.divide() } else { None };
+        if let Some(part) = self.progress.part_to_keep().filter(|_| self.blocks.has_begun()) {
+            let kept = if self.may_divide { self.blocks.divide(part) } else { None };
             self.progress.divided(kept);
         }
         let mut block = self.blocks.next_block()?;

@@ -12,14 +12,14 @@ use super::fleet::shift;
 use super::quotas::hold_to_quota;
 use crate::api::FetchRecord;
 use crate::journal::Encoded;
-use gristmill_scheduler::event::{Event, External, Failure};
+use gristmill_scheduler::event::{Event, External};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::protocol::{
-    DiskRoom, FailureClass, FetchedOutput, HandOver, Heartbeat, MasterFrame, Part, WorkerFrame,
+    AttemptReport, DiskRoom, FailureClass, FetchedOutput, HandOver, Heartbeat, MasterFrame, Part, WorkerFrame,
 };
 use gristmill_worker::sanitize;
 use gristmill_worker::segment::Fingerprint;
@@ -102,8 +102,8 @@ impl MasterState {
                     self.events.push(Event::SuspensionRefused { attempt });
                 }
             }
-            WorkerFrame::Divided { attempt, kept } => self.divided(from, attempt, Some(kept)),
-            WorkerFrame::NotDivided { attempt } => self.divided(from, attempt, None),
+            WorkerFrame::Divided { attempt, kept } => self.divided(now, from, attempt, Some(kept)),
+            WorkerFrame::NotDivided { attempt } => self.divided(now, from, attempt, None),
             WorkerFrame::HandedOver { attempt, state, report } => {
                 if worker.handing_over.contains(&attempt) && self.stopped_there(from, attempt) {
                     self.handed_over(now, ended(attempt, report), state);
@@ -128,21 +128,26 @@ impl MasterState {
         }
     }
 
-    /// Enters that a map attempt has given up the end of its split, or cannot. A place where the split cannot be divided
-    /// is the worker's mistake, so that the attempt does not count.
-    fn divided(&mut self, from: WorkerId, attempt: AttemptId, kept: Option<u64>) {
+    /// Enters that a map attempt has given up the end of its split, or cannot. If the order was withdrawn, or the split
+    /// cannot be divided there, no map reads the end, so that the attempt does not count.
+    fn divided(&mut self, now: Time, from: WorkerId, attempt: AttemptId, kept: Option<u64>) {
         if self.fleet.get(from).is_none_or(|worker| !worker.running.contains_key(&attempt)) {
             return;
         }
         let Some(kept) = kept else { return self.events.push(Event::DivisionRefused { attempt }) };
         let splits = self.jobs.get(attempt.task.job).map(|job| &job.submission.splits);
         let split = splits.and_then(|splits| splits.get(attempt.task.index as usize));
-        if split.is_some_and(|split| split.divide(kept).is_some()) {
-            return self.events.push(Event::MapDivided { attempt, kept: Bytes(kept), work: None });
-        }
+        let (class, reason) = match split.is_some_and(|split| split.divide(kept).is_some()) {
+            true if self.core.is_dividing(attempt) || self.core.is_dying(attempt) => {
+                return self.events.push(Event::MapDivided { attempt, kept: Bytes(kept), work: None });
+            }
+            true => (FailureClass::Cancelled, "it gave up the end of its split too late"),
+            false => (FailureClass::Worker, "it gave up an end that its split does not have"),
+        };
         self.stopped_there(from, attempt);
         self.fleet.queue(from, &MasterFrame::Kill { attempt });
-        self.events.push(Event::AttemptFailed { attempt, class: Failure::Worker });
+        let ended = ReportedEnd { attempt, worker: from, report: AttemptReport::default() };
+        self.attempt_failed(now, ended, class, reason);
     }
 
     /// Handles a frame of a lost worker like a master without a fence would.

@@ -14,7 +14,7 @@ use super::losses::{Loss, WorkerEnd};
 use crate::api::WorkerEnded;
 use crate::journal::{Encoded, JournalRecord};
 use gristmill_scheduler::event::{Event, External, Failure};
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::rules::{Rule, holds};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::protocol::{
@@ -228,7 +228,7 @@ impl MasterState {
                 (true, true) if known.handing_over => {
                     self.fleet.queue(worker, &MasterFrame::HandOver { attempt });
                 }
-                (false, false) if known.leaving => {
+                (false, false) if known.leaving && attempt.task.kind == TaskKind::Reduce => {
                     self.fleet.queue(worker, &MasterFrame::Suspend { attempt });
                 }
                 _ => {}
@@ -244,8 +244,8 @@ impl MasterState {
                 self.order_launch(*attempt, worker);
             }
         }
-        for (&attempt, _) in believed.iter().filter(|(_, known)| known.dividing && !known.dying) {
-            self.fleet.queue(worker, &MasterFrame::Divide { attempt });
+        for (&attempt, known) in believed.iter().filter(|(_, known)| known.dividing && !known.dying) {
+            self.fleet.queue(worker, &MasterFrame::Divide { attempt, at_once: known.leaving });
         }
     }
 

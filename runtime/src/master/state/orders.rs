@@ -129,8 +129,8 @@ impl MasterState {
             Command::Suspend { attempt, worker } => {
                 self.send(worker, attempt.task.job, &MasterFrame::Suspend { attempt });
             }
-            Command::Divide { attempt, worker } => {
-                self.send(worker, attempt.task.job, &MasterFrame::Divide { attempt });
+            Command::Divide { attempt, worker, at_once } => {
+                self.send(worker, attempt.task.job, &MasterFrame::Divide { attempt, at_once });
             }
             Command::MapAdded { attempt, kept, .. } => self.add_map(attempt, kept.0),
             Command::Resume { attempt, worker, .. } => {

@@ -1,10 +1,10 @@
-//! Preempts slots for preemptive policies: which running reduces are suspended, and which suspended ones continue
-//! elsewhere.
+//! Preempts slots for preemptive policies: which running reduces are suspended, which running maps make way, and which
+//! suspended reduces continue elsewhere.
 //!
-//! Before the plan is executed, the policy makes a hypothetical plan in which every suspendable reduce has released its
+//! Before the plan is executed, the policy makes a hypothetical plan in which every suspendable attempt has released its
 //! slot. A job that gets more slots in it than it holds, and can use them where they are, takes them from jobs that get
-//! fewer. The executed plan then fills the slots that are free by now. Maps are never suspended: they are short and run
-//! to their end.
+//! fewer. The executed plan then fills the slots that are free by now. A map makes way by a division: it ends with what
+//! it has read, and the rest is a new map. Without divisions maps run to their end.
 //!
 //! A suspended reduce whose worker has no free slot for a while is handed over to a worker that has one. Its
 //! segments are collected there, and the next attempt fetches the output so far and continues after its last
@@ -24,7 +24,7 @@ use crate::units::Time;
 use what_if::WhatIf;
 
 impl Core {
-    /// Suspends reduces whose slots the policy would give to other jobs. Returns the time of the next check.
+    /// Preempts attempts whose slots the policy would give to other jobs. Returns the time of the next check.
     pub(super) fn preempt(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &self.ledger;
         let pool = ledger.workers.pool(TaskKind::Reduce);
@@ -42,7 +42,12 @@ impl Core {
         for attempt in victims {
             self.ledger.set_hold(attempt, SlotHold::Leaving);
             let worker = self.ledger.attempts[&attempt].worker;
-            commands.push(Command::Suspend { attempt, worker });
+            if attempt.task.kind == TaskKind::Map {
+                self.ledger.order_division(attempt);
+                commands.push(Command::Divide { attempt, worker, at_once: true });
+            } else {
+                commands.push(Command::Suspend { attempt, worker });
+            }
         }
         again
     }

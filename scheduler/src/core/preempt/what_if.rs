@@ -1,6 +1,7 @@
-//! Hypothetical plan in which every suspendable reduce has released its slot.
+//! Hypothetical plan in which every suspendable attempt has released its slot.
 
 use crate::core::CoreConfig;
+use crate::core::divide::seconds_left;
 use crate::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use crate::ledger::attempts::SlotHold;
 use crate::ledger::quotas;
@@ -10,6 +11,7 @@ use crate::units::Time;
 use crate::view::{Handle, Station};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// Worker in the hypothetical plan.
 #[derive(Clone, Copy)]
@@ -32,8 +34,8 @@ struct JobClaim {
     reduces: u32,
     /// Maps that may run anywhere and have not got a slot.
     unbound: u32,
-    /// Last of its running reduces that was examined.
-    looked_at: Option<AttemptId>,
+    /// Last of its running attempts that was examined, by kind.
+    looked_at: [Option<AttemptId>; 2],
     assigned: Waiting,
     bound: Waiting,
 }
@@ -46,7 +48,7 @@ pub(super) struct WhatIf<'a> {
     left: u32,
     rooms: BTreeMap<WorkerId, WorkerRoom>,
     claims: BTreeMap<JobId, JobClaim>,
-    /// Running reduces that keep their slot.
+    /// Running attempts that keep their slot.
     kept: BTreeSet<AttemptId>,
     /// Slots given to maps that may run anywhere.
     floating: u32,
@@ -93,7 +95,7 @@ impl<'a> WhatIf<'a> {
                 maps: 0,
                 reduces: 0,
                 unbound: unbound as u32,
-                looked_at: None,
+                looked_at: [None; 2],
                 assigned: match (unified, anywhere) {
                     (true, true) => waiting(&[&job.queue.assigned, &job.queue.pinned]),
                     (true, false) => waiting(&[&job.queue.assigned]),
@@ -118,18 +120,18 @@ impl<'a> WhatIf<'a> {
         true
     }
 
-    /// Lets the job's next running reduce keep its slot, or gives the slot back to a reduce that is leaving it.
-    fn keep(&mut self, job: &Job) -> bool {
-        let first = TaskId::reduce(job.id, 0).attempt(0);
+    /// Lets the job's next running attempt of this kind keep its slot, or gives the slot back to a reduce that is
+    /// leaving it.
+    fn keep(&mut self, job: &Job, kind: TaskKind) -> bool {
+        let first = TaskId { job: job.id, kind, index: 0 }.attempt(0);
         loop {
-            let from =
-                self.claim(job).looked_at.map_or(std::ops::Bound::Included(first), std::ops::Bound::Excluded);
-            let Some(&attempt) = job.attempts.live.range((from, std::ops::Bound::Unbounded)).next() else {
-                return false;
-            };
-            self.claim(job).looked_at = Some(attempt);
+            let looked_at = self.claim(job).looked_at[kind as usize];
+            let from = looked_at.map_or(Bound::Included(first), Bound::Excluded);
+            let next = job.attempts.live.range((from, Bound::Unbounded)).next();
+            let Some(&attempt) = next.filter(|attempt| attempt.task.kind == kind) else { return false };
+            self.claim(job).looked_at[kind as usize] = Some(attempt);
             let record = &self.ledger.attempts[&attempt];
-            if record.hold.yields() && self.grant_slot(record.worker, record.hold == SlotHold::Leaving) {
+            if record.hold.yields(kind) && self.grant_slot(record.worker, record.hold == SlotHold::Leaving) {
                 self.kept.insert(attempt);
                 return true;
             }
@@ -234,7 +236,7 @@ impl Floor for WhatIf<'_> {
         let Some(job) = self.job(job) else { return 0.0 };
         let claim = self.claims.get(&job.id);
         f64::from(match station {
-            Station::Map => job.counts.maps_running + claim.map_or(0, |claim| claim.maps),
+            Station::Map => job.maps_firm() + claim.map_or(0, |claim| claim.maps),
             Station::Shuffle => 0,
             Station::Reduce => job.reduces_firm() + claim.map_or(0, |claim| claim.reduces),
         })
@@ -245,10 +247,15 @@ impl Floor for WhatIf<'_> {
         // A slot that the job could not use does not justify a suspension.
         let room = quotas::has_room(self.ledger, job);
         match station {
-            Station::Map => room && self.unified && self.start_map(job),
+            Station::Map => {
+                let kept = self.unified && self.keep(job, TaskKind::Map);
+                self.claim(job).maps += u32::from(kept);
+                kept || room && self.unified && self.start_map(job)
+            }
             Station::Shuffle => false,
             Station::Reduce => {
-                let started = self.keep(job) || room && self.take_bound(job, TaskKind::Reduce);
+                let started =
+                    self.keep(job, TaskKind::Reduce) || room && self.take_bound(job, TaskKind::Reduce);
                 self.claim(job).reduces += u32::from(started);
                 started
             }
@@ -275,13 +282,24 @@ struct Victims<'a> {
 }
 
 impl Victims<'_> {
-    /// Chooses this attempt, unless it got its slot recently or its worker has too many suspended attempts.
+    /// Chooses this attempt, unless it got its slot recently, its worker has too many suspended attempts, or it is a map
+    /// that ends soon.
     fn choose(&mut self, ledger: &Ledger, attempt: AttemptId) -> bool {
         let record = &ledger.attempts[&attempt];
-        let due = record.since + self.config.suspending.suspend_after_min;
+        let dividing = self.config.dividing.as_ref().filter(|_| attempt.task.kind == TaskKind::Map);
+        let held_min =
+            dividing.map_or(self.config.suspending.suspend_after_min, |dividing| dividing.part_min);
+        let due = record.since + held_min;
         if self.now < due {
             self.again = Some(self.again.map_or(due, |again| again.min(due)));
             return false;
+        }
+        if let Some(limits) = dividing {
+            let gains = |left| limits.part_min.seconds() <= left;
+            let makes_way = ledger.is_divisible(attempt, record, limits.added_max)
+                && seconds_left(ledger, attempt, record).is_some_and(gains);
+            self.chosen.extend(makes_way.then_some(attempt));
+            return makes_way;
         }
         let leaving = self.leaving.entry(record.worker).or_default();
         let kept = ledger

@@ -154,7 +154,9 @@ pub(super) fn words(command: &Command) -> String {
         Command::RefuseCommit { attempt, .. } => format!("refuse {attempt}"),
         Command::Forget { job, worker } => format!("forget {job} at {worker}"),
         Command::JobEnded { job, outcome } => format!("{job} {outcome}"),
-        Command::Divide { attempt, worker } => format!("divide {attempt} on {worker}"),
+        Command::Divide { attempt, worker, at_once } => {
+            format!("divide {attempt} on {worker}{}", if *at_once { " at once" } else { "" })
+        }
         Command::MapAdded { attempt, kept, rest } => format!("{attempt} keeps {}, map-{rest} is new", kept.0),
         Command::WakeAt { time } => format!("wake at {time}"),
     };

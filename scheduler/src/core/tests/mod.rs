@@ -5,6 +5,7 @@ mod backups;
 mod brains;
 mod changing;
 mod commits;
+mod dividing;
 mod driver;
 mod ends;
 mod explain;

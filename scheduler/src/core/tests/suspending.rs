@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// Policy by priority, then age, that preempts lower priorities.
 #[derive(Default)]
-struct Ruthless {
+pub(super) struct Ruthless {
     jobs: BTreeSet<(Reverse<i32>, u64, Handle)>,
 }
 

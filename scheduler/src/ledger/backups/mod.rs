@@ -71,9 +71,7 @@ impl Ledger {
         }
         self.attempts.insert(attempt, Attempt::running(worker, self.now));
         self.backups.racing.insert(task);
-        if task.kind == TaskKind::Reduce {
-            self.set_hold(first, SlotHold::Firm);
-        }
+        self.set_hold(first, SlotHold::Firm);
         attempt
     }
 

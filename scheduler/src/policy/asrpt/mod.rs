@@ -10,10 +10,11 @@
 //! Favours small jobs. A large job waits while smaller ones arrive, but no longer than in the virtual schedule.
 //! Deviations: maps and reduces are counted in whole units, rounded up. Live, slots of time follow the master's clock.
 //! A map may take more or less than one slot. The machines of a job's maps in the virtual schedule are a target of
-//! slots held. The shuffle follows the order of the jobs. Preemptive, maps run to their end, and a reduce's work counts
-//! as left until it is done. Of jobs with equal work left, one with running reduces goes first.
-//! Parameters: `slot`, length of a slot (1s), with a unit or in seconds; `preemptive` (no): allows suspending running
-//! reduces, as in the paper's preemptive scenario.
+//! slots held. The shuffle follows the order of the jobs. Preemptive, maps run to their end unless the master divides
+//! maps, and a reduce's work counts as left until it is done. Of jobs with equal work left, one with running tasks that
+//! could be preempted goes first.
+//! Parameters: `slot`, length of a slot (1s), with a unit or in seconds; `preemptive` (no): allows preempting running
+//! tasks, as in the paper's preemptive scenario.
 //! Limits: it is not fair, and does not by itself bound a job's waiting time.
 
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
@@ -32,7 +33,7 @@ pub(super) const SLOT: Span = Span::whole_seconds(1);
 
 /// Parameter that makes a policy of the paper preemptive.
 pub(super) const PREEMPTIVE: Parameter =
-    Parameter { name: "preemptive", default: "no", meaning: "whether running reduces may be suspended" };
+    Parameter { name: "preemptive", default: "no", meaning: "whether running tasks make way" };
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {

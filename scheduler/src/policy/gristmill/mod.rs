@@ -11,7 +11,8 @@
 //!    cluster to itself. This is `max(maps, shuffle) + reduces`, divided by its weight, smallest first, ties
 //!    to the older. In a job ready reduces go before maps. Lanes serve jobs in the same order, due jobs
 //!    first.
-//! 4. *Preemption.* A running reduce is suspended for a job that comes before its own (`preemptive`).
+//! 4. *Preemption.* A running reduce is suspended for a job that comes before its own; so is a running map cut, if the
+//!    master divides maps (`preemptive`).
 //!
 //! Required: nothing. It uses the current estimates, and rules 1 and 2 bound the cost of errors.
 //! Favours short jobs, and new ones for the length of a map. A long job waits while shorter ones arrive, but not beyond
@@ -44,7 +45,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
             meaning: "a job is due after this many times its time under equal sharing",
         },
         Parameter { name: "reduces", default: "yes", meaning: "whether the work of reduces counts" },
-        Parameter { name: "preemptive", default: "yes", meaning: "whether running reduces make way" },
+        Parameter { name: "preemptive", default: "yes", meaning: "whether running tasks make way" },
     ],
     ..Entry::new(
         "gristmill",

@@ -126,9 +126,9 @@ impl Agent {
     }
 
     /// Orders a map attempt to give up the end of its split. One that has ended was faster.
-    pub(super) fn divide(&mut self, attempt: AttemptId) {
+    pub(super) fn divide(&mut self, attempt: AttemptId, at_once: bool) {
         if let Some(running) = self.running.get(&attempt) {
-            running.progress.order_division();
+            running.progress.order_division(at_once);
         }
     }
 

@@ -291,7 +291,7 @@ impl Agent {
             MasterFrame::LaunchReduce { attempt, empty, added, resume, alone } => {
                 self.launch_reduce(attempt, &empty, &added, Launch { resume, alone });
             }
-            MasterFrame::Divide { attempt } => self.divide(attempt),
+            MasterFrame::Divide { attempt, at_once } => self.divide(attempt, at_once),
             MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),

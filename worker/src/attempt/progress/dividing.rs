@@ -1,6 +1,7 @@
 //! Orders to a map attempt to give up the end of its split, and its responses.
 
 use super::Progress;
+use crate::input::KeptPart;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,6 +13,7 @@ pub(crate) type DivisionReport = Box<dyn Fn(Option<u64>) + Send + Sync>;
 #[derive(Default)]
 pub(super) struct DivisionOrder {
     ordered: AtomicBool,
+    at_once: AtomicBool,
     report: Option<DivisionReport>,
 }
 
@@ -28,14 +30,18 @@ impl Progress {
         self
     }
 
-    /// Orders the attempt to give up about half of what it has left to read, with its next block.
-    pub(crate) fn order_division(&self) {
+    /// Orders the attempt to give up about half of what it has left to read, with its next block; all of it, if at once.
+    pub(crate) fn order_division(&self, at_once: bool) {
+        self.division.at_once.store(at_once, Relaxed);
         self.division.ordered.store(true, Relaxed);
     }
 
-    /// True if the attempt has to divide its split. The order stays until the response.
-    pub(crate) fn is_to_divide(&self) -> bool {
-        self.division.ordered.load(Relaxed) && self.division.report.is_some()
+    /// Returns the part of its remaining input that the attempt has to keep: `None` without an order. The order stays
+    /// until the response.
+    pub(crate) fn part_to_keep(&self) -> Option<KeptPart> {
+        let ordered = self.division.ordered.load(Relaxed) && self.division.report.is_some();
+        let at_once = self.division.at_once.load(Relaxed);
+        ordered.then_some(if at_once { KeptPart::Least } else { KeptPart::Half })
     }
 
     /// Reports the bytes of its split that the attempt keeps; `None` if it keeps all.

@@ -41,6 +41,15 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
     }
 }
 
+/// Part of what is left to read that an attempt keeps when its split is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KeptPart {
+    /// About half.
+    Half,
+    /// As little as possible.
+    Least,
+}
+
 /// Blocks of one split.
 pub struct SplitBlocks<'a> {
     split: &'a Split,
@@ -85,21 +94,24 @@ impl SplitBlocks<'_> {
         self.current.is_some() || 1 < self.pieces_begun
     }
 
-    /// Gives up about the second half of what is left to read. Returns the number of bytes of the split that are kept, as
+    /// Keeps this part of what is left to read and gives up the rest. Returns the number of bytes of the split that are kept, as
     /// for [`Split::divide`]; `None` if nothing can be given up. A piece is cut only while it is read, when its contents
     /// are known, so a split is divided in its current piece or between later ones.
-    pub(crate) fn divide(&mut self) -> Option<u64> {
+    pub(crate) fn divide(&mut self, part: KeptPart) -> Option<u64> {
         let pieces = &self.split.pieces[..self.pieces_end];
         let index = self.pieces_begun.checked_sub(1)?;
         let lengths = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length).sum::<u64>();
         let here = self.current.as_ref().and_then(PieceBlocks::left);
         let left_here = here.map_or(0, |(at, end)| end - at);
-        let half = (left_here + lengths(&pieces[index + 1..])) / 2;
+        let keeps = match part {
+            KeptPart::Half => (left_here + lengths(&pieces[index + 1..])) / 2,
+            KeptPart::Least => 0,
+        };
         if let (Some((at, end)), Some(current)) = (here, &mut self.current)
-            && half < left_here
+            && keeps < left_here
         {
             let piece = &pieces[index];
-            let mut kept = at + half - piece.offset;
+            let mut kept = at + keeps.max(1) - piece.offset;
             if let RecordFormat::Fixed { length } = self.split.format {
                 kept = kept.next_multiple_of(u64::from(length.max(1)));
             }
@@ -112,10 +124,10 @@ impl SplitBlocks<'_> {
                 return Some(kept);
             }
         }
-        // The first border after which at most half is left, but not the end.
+        // The first border before which enough is kept, but not the end.
         let mut before = left_here;
         let border = (index + 1..pieces.len()).find(|&border| {
-            let there = half <= before;
+            let there = keeps <= before;
             before += pieces[border].length;
             there
         });

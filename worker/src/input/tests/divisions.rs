@@ -9,15 +9,15 @@ fn read_divided(
     split: &Split,
     access: &dyn FileAccess,
     block_bytes: usize,
-    divisions: &mut impl Iterator<Item = usize>,
+    divisions: &mut impl Iterator<Item = (usize, KeptPart)>,
 ) -> Vec<Seen> {
     let limits = limits(block_bytes);
     let mut blocks = open_split(split, access, &limits);
     let (mut seen, mut rests, mut front) = (Vec::new(), Vec::new(), split.clone());
     let mut divide_at = divisions.next();
     for number in 0.. {
-        while divide_at == Some(number) {
-            if let Some(kept) = blocks.divide() {
+        while let Some((_, part)) = divide_at.filter(|(at, _)| *at == number) {
+            if let Some(kept) = blocks.divide(part) {
                 let (kept, rest) = front.divide(kept).expect("a reader divides where a split can be");
                 front = kept;
                 rests.push(rest);
@@ -54,7 +54,7 @@ proptest! {
         remote: bool,
         split_bytes in 1_u64..400,
         block_bytes in 1_usize..60,
-        divisions in prop::collection::vec(0_usize..12, 0..20),
+        divisions in prop::collection::vec((0_usize..12, prop::sample::select(vec![KeptPart::Half, KeptPart::Least])), 0..20),
     ) {
         let files = Files::new();
         let write = |(number, mut text): (usize, Vec<u8>)| {
@@ -88,15 +88,31 @@ fn reader_gives_up_half_of_what_is_left() {
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: vec![files.piece("file", &text)] };
     let limits = limits(800);
     let mut blocks = open_split(&split, &LocalFiles, &limits);
-    assert_eq!(blocks.divide(), None, "nothing of the file is known yet");
+    assert_eq!(blocks.divide(KeptPart::Half), None, "nothing of the file is known yet");
     blocks.next_block().unwrap();
-    assert_eq!(blocks.divide(), Some(4400));
-    assert_eq!(blocks.divide(), Some(2600));
+    assert_eq!(blocks.divide(KeptPart::Half), Some(4400));
+    assert_eq!(blocks.divide(KeptPart::Half), Some(2600));
     while blocks.next_block().unwrap().is_some() {}
-    assert_eq!((blocks.divide(), blocks.local_bytes()), (None, 2600));
+    assert_eq!((blocks.divide(KeptPart::Half), blocks.local_bytes()), (None, 2600));
     let (front, rest) = split.divide(4400).unwrap();
     assert_eq!((front.bytes(), rest.bytes(), rest.pieces[0].offset), (4400, 3600, 4400));
     assert_eq!((split.divide(0), split.divide(8000)), (None, None), "one part would have nothing");
+}
+
+#[test]
+fn reader_that_makes_way_keeps_the_record_after_what_it_has_read() {
+    let files = Files::new();
+    let text = "0123456\n".repeat(1000);
+    let pieces = vec![files.piece("one", &text), files.piece("two", &text)];
+    let split = Split { input: 0, format: RecordFormat::Lines, pieces };
+    let limits = limits(800);
+    let mut blocks = open_split(&split, &LocalFiles, &limits);
+    blocks.next_block().unwrap();
+    assert_eq!(blocks.divide(KeptPart::Least), Some(801), "up to the end of the record that has byte 801");
+    let last = blocks.next_block().unwrap().map(|block| block.bytes().len());
+    assert_eq!((last, blocks.next_block().unwrap().is_none()), (Some(8), true));
+    let (_, rest) = split.divide(801).unwrap();
+    assert_eq!(read(&[rest], &LocalFiles, &limits).unwrap()[0].0, 808);
 }
 
 #[test]
@@ -108,9 +124,13 @@ fn tables_and_packed_files_are_divided_between_files_only() {
     let limits = limits(40);
     let mut blocks = open_split(&split, &LocalFiles, &limits);
     blocks.next_block().unwrap();
-    assert_eq!(blocks.divide(), Some(600), "of the three files that are not begun, one is given up");
-    assert_eq!(blocks.divide(), Some(400));
-    assert_eq!(blocks.divide(), Some(200));
-    assert_eq!(blocks.divide(), None);
+    assert_eq!(
+        blocks.divide(KeptPart::Half),
+        Some(600),
+        "of the three files that are not begun, one is given up"
+    );
+    assert_eq!(blocks.divide(KeptPart::Half), Some(400));
+    assert_eq!(blocks.divide(KeptPart::Half), Some(200));
+    assert_eq!(blocks.divide(KeptPart::Half), None);
     assert_eq!(split.divide(210), None, "within a row or not, a table is not cut");
 }

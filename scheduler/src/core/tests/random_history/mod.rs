@@ -216,7 +216,7 @@ impl RandomHistory {
             }
             Command::Kill { attempt, worker }
             | Command::Recall { attempt, worker }
-            | Command::Divide { attempt, worker }
+            | Command::Divide { attempt, worker, .. }
             | Command::Suspend { attempt, worker }
             | Command::HandOver { attempt, worker }
             | Command::GrantCommit { attempt, worker, .. }

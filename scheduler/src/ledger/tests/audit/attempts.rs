@@ -59,11 +59,10 @@ pub(super) fn audit_attempts(ledger: &Ledger, findings: &mut Findings) {
             }
         };
         findings.rule(running, attempt, "belongs to a task that runs or is suspended, a reduce at its home");
-        let firm = attempt.task.kind == TaskKind::Map
-            || tries.permit == Some(attempt.epoch)
-            || tries.backup.is_some();
+        let firm = tries.permit == Some(attempt.epoch) || tries.backup.is_some();
+        let is_firm = record.hold == SlotHold::Firm;
         findings.rule(
-            firm == (record.hold == SlotHold::Firm),
+            if attempt.task.kind == TaskKind::Map { is_firm || !firm } else { is_firm == firm },
             attempt,
             "has its slot for good if it may publish or races",
         );
@@ -105,13 +104,17 @@ pub(super) fn audit_suspensions(ledger: &Ledger, findings: &mut Findings) {
     let counted = [ledger.workers.suspendable, ledger.workers.leaving];
     findings.rule(sums == counted, "workers", "reduces that can be suspended are counted");
     for job in ledger.jobs.values() {
-        let own =
-            |attempt: &&AttemptId| ledger.attempts.get(attempt).is_some_and(|record| record.hold.yields());
-        let yielding = job.attempts.live.iter().filter(own).count() as u32;
+        let yielding = [TaskKind::Map, TaskKind::Reduce].map(|kind| {
+            let own = |attempt: &&AttemptId| {
+                let record = ledger.attempts.get(attempt).filter(|_| attempt.task.kind == kind);
+                record.is_some_and(|record| record.hold.yields(kind))
+            };
+            job.attempts.live.iter().filter(own).count() as u32
+        });
         findings.rule(
-            yielding == job.counts.yielding,
+            yielding == [job.counts.maps_yielding, job.counts.yielding],
             job.id,
-            "counts its reduces whose slot can be taken back",
+            "counts its attempts whose slot can be taken back",
         );
     }
 }

@@ -21,12 +21,15 @@ impl<'a> Engine<'a> {
         self.pieces.leaving.insert((out, self.pieces.left), running);
     }
 
-    /// Lets a running map keep half of the work that it has left. A map that has ended is not divided.
-    fn divide(&mut self, attempt: AttemptId) {
+    /// Lets a running map give up half of the work that it has left; all that it can if it makes way. A map that has
+    /// ended is not divided.
+    fn divide(&mut self, attempt: AttemptId, at_once: bool) {
         let Some(place) = self.pieces.running.remove(&attempt) else { return };
         let running = self.timers.stop(place);
-        let left = running.end.since(running.works.max(self.now));
-        let given_up = Span(left.0 / 2);
+        let from = running.works.max(self.now);
+        let soonest = from + span_of(self.config.suspend_cost);
+        let half = from + Span(running.end.since(from).0 / 2);
+        let given_up = running.end.since(if at_once { soonest } else { half });
         let took = running.end.since(running.works);
         let shorter = RunningPiece { end: Time(running.end.0 - given_up.0), ..running };
         self.pieces.running.insert(attempt, self.timers.run(shorter));
@@ -68,7 +71,7 @@ impl<'a> Engine<'a> {
                         self.events.push(Event::AttemptReturned { attempt });
                     }
                 }
-                Command::Divide { attempt, .. } => self.divide(attempt),
+                Command::Divide { attempt, at_once, .. } => self.divide(attempt, at_once),
                 Command::MapAdded { attempt, rest, .. } => {
                     let exact = self.core.exact(attempt.task.job).map(|exact| exact.maps.clone());
                     if let Some((job, maps)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {

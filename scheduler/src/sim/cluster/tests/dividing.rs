@@ -1,7 +1,7 @@
 //! Tests of maps that are divided for idle slots in virtual time.
 
 use super::*;
-use crate::core::DivideLimits;
+use crate::core::{CoreConfig, DivideLimits};
 use crate::units::Span;
 
 fn dividing(workers: u32, part_min: Span) -> Config {
@@ -48,6 +48,37 @@ fn map_of_a_job_without_reduces_is_not_divided() {
     assert_eq!((ends(&seen), seen.tasks.len()), (vec![8.0], 1));
 }
 
+/// A job with a long second map and a job with a short one, which arrives while it runs, on one slot.
+fn short_behind_long(config: &Config, policy: &str) -> Seen {
+    let jobs = [job(0.0, &[1.0, 10.0], &[0.0]), job(3.0, &[1.0], &[0.0])];
+    watch(config, TestDeciders::named(policy, "pull", Some("oracle")), &jobs).unwrap()
+}
+
+/// Start and end of the short job's map.
+fn short_map(seen: &Seen) -> [f64; 2] {
+    let map = seen.tasks.iter().find(|run| run.seq == 1 && run.task.kind == TaskKind::Map).unwrap();
+    [map.start, map.end]
+}
+
+#[test]
+fn long_map_makes_way_for_a_short_job_under_preemptive_policies() {
+    let config = dividing(1, Span::milliseconds(100));
+    for policy in ["asrpt:preemptive=yes", "gristmill"] {
+        let seen = short_behind_long(&config, policy);
+        assert_eq!(short_map(&seen), [3.0, 4.0], "{policy}");
+        assert!((map_seconds(&seen, 0) - 11.0).abs() < 1e-6, "no work is lost or done twice");
+    }
+    let whole = Config { core: CoreConfig { dividing: None, ..config.core.clone() }, ..config.clone() };
+    assert_eq!(short_map(&short_behind_long(&whole, "gristmill")), [11.0, 12.0]);
+    assert_eq!(short_map(&short_behind_long(&config, "gristmill:preemptive=no")), [11.0, 12.0]);
+}
+
+#[test]
+fn making_way_costs_what_it_is_said_to_cost() {
+    let config = Config { suspend_cost: 0.25, ..dividing(1, Span::milliseconds(100)) };
+    assert_eq!(ends(&short_behind_long(&config, "gristmill")), [12.0, 4.25], "the front works until it ends");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -58,7 +89,7 @@ proptest! {
             1..5,
         ),
         workers in 1..5_u32,
-        policy in prop::sample::select(vec!["fifo", "fair", "gristmill", "max-srpt", "asrpt"]),
+        policy in prop::sample::select(vec!["fifo", "fair", "gristmill", "lrpt:preemptive=yes", "max-srpt", "asrpt:preemptive=yes"]),
         limited: bool,
     ) {
         let mut jobs: Vec<Job> = jobs

@@ -158,7 +158,10 @@ impl World {
             WorkerFrame::PartFinished { .. } => self.fires("zombie's part"),
             WorkerFrame::MapFinished { attempt, report, .. } if in_service => {
                 self.oracle.read.insert(*attempt, report.bytes_in);
-                self.note_losers(*attempt);
+                // One that has given up a part that no other map reads was ordered to stop.
+                if self.state.fleet.workers[&worker].running.contains_key(attempt) {
+                    self.note_losers(*attempt);
+                }
             }
             WorkerFrame::AttemptFailed {
                 attempt, class: FailureClass::User | FailureClass::Hang, ..

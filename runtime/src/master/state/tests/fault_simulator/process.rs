@@ -204,7 +204,7 @@ impl Process {
             MasterFrame::LaunchReduce { attempt, empty, added, resume, .. } => {
                 self.launch_reduce(attempt, &empty, &added, resume);
             }
-            MasterFrame::Divide { attempt } => self.divide(attempt),
+            MasterFrame::Divide { attempt, at_once } => self.divide(attempt, at_once),
             MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),

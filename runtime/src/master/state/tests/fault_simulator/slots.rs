@@ -99,7 +99,7 @@ impl Process {
     }
 
     /// Lets a map give up the end of its split, or refuse to.
-    pub fn divide(&mut self, attempt: AttemptId) {
+    pub fn divide(&mut self, attempt: AttemptId, at_once: bool) {
         let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::Working) else {
             return;
         };
@@ -108,7 +108,7 @@ impl Process {
         }
         let kept = self.rng.random_range(1..one.bytes);
         one.bytes = kept;
-        self.effects.push(Effect::Fires("division"));
+        self.effects.push(Effect::Fires(if at_once { "making way" } else { "division" }));
         self.send(&WorkerFrame::Divided { attempt, kept });
     }
 
