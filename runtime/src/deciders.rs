@@ -1,4 +1,5 @@
-//! Deciders of a live cluster: their names, and the objects created from them.
+//! Deciders of a live cluster, which are its policy, placement and estimator: their names, and the objects created from
+//! them.
 
 use crate::registry::Registry;
 use gristmill_scheduler::estimate::Estimator;

@@ -1,4 +1,4 @@
-//! Names of parts, built and published.
+//! Names of the files with a job's output, its parts: while an attempt builds one, and once it is published.
 //!
 //! Every attempt builds its part in its own file in `DIR/_temporary`; into an object store it is uploaded under its own
 //! name (`objects`). The code that closes the output publishes the files that contain the parts of the job, and workers

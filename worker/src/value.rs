@@ -1,4 +1,4 @@
-//! Values of pairs.
+//! Values of the key-value pairs that mappers emit and reducers read: the trait [`Value`], and its encoding as bytes.
 //!
 //! Every type with serde's two traits is a value. [`ByteString`] is a value without any encoding: its bytes are sent
 //! unchanged and returned without a copy.

@@ -1,4 +1,5 @@
-//! Tables, and the figures in their cells.
+//! Formats the Markdown tables of the benchmark report, and the figures in their cells: mostly medians over runs,
+//! without the warm-up.
 
 use crate::archive::{ArchiveEntry, Finding};
 use crate::measure::MeasuredRun;

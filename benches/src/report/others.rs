@@ -1,4 +1,5 @@
-//! Tables of small jobs and scaling.
+//! Sections of the benchmark report on small jobs and on scaling, as Markdown tables: latency and tasks per second,
+//! then growth of time and memory. The section on whole jobs is in `rows`.
 
 use super::cells::{
     absent, counted, entries_of, mebibytes, middle, names, optional, samples, seconds, short, spread, table,

@@ -1,4 +1,5 @@
-//! Calls of the programs of a place, and their errors.
+//! Calls the programs by which `cluster up` and `cluster down` start and end workers elsewhere, such as `ssh` and
+//! `sbatch`. An error includes the last lines that the program printed.
 
 use gristmill_runtime::cluster::{Tool, ToolCall};
 use gristmill_runtime::{chain, exit};

@@ -1,4 +1,5 @@
-//! Times of jobs alone on the system, and records of the system in seconds.
+//! Times that simulated jobs take alone on the system, for their slowdown, and conversion of a simulator's records to
+//! seconds. The slotted model counts time in slots, the others in seconds.
 
 use super::ended::{AloneTimes, EndedJob};
 use super::model::{SimulatedMachine, SimulatedSystem};

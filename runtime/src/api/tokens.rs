@@ -1,4 +1,5 @@
-//! Creation, revocation and rotation of tokens.
+//! Bodies of the requests that create, list, revoke and rotate access tokens, and the quota of a token, which limits
+//! the jobs submitted with it.
 
 use crate::role::Role;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Lines with which a job is followed.
+//! Lines of JSON by which a client follows a job: the response to a submission or to a watch. A status with many parts
+//! is spread over several lines.
 
 use super::job::JobStatus;
 use super::submission::BuiltPart;

@@ -1,4 +1,4 @@
-//! Outcome of a master that ends.
+//! Outcome of the jobs of a master that ends: they are kept for the next master of its state directory, or end with it.
 
 /// Outcome of a master's jobs when it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,5 @@
-//! Limits that the parts of the master share.
+//! Limits that the master's loop and its connections to workers share: the interval of heartbeats, and the number of
+//! frames or inputs that are handled at once.
 
 use std::time::Duration;
 

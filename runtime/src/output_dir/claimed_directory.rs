@@ -1,4 +1,5 @@
-//! Directory that belongs to a job.
+//! Output directory that a job has claimed, so that no other job writes there: its open handles, and the prefixes of
+//! names that mark unfinished work in it.
 
 use super::success::SUCCESS;
 use gristmill_worker::directory::{Directory, PlainName};

@@ -1,4 +1,5 @@
-//! Limits of the core, with their defaults.
+//! Limits that the scheduler's core enforces, with their defaults: timeouts, tolerated failures, and limits of
+//! suspending, moving and dividing tasks and of speculative attempts. Each journal records them.
 
 use crate::ledger::{AheadConfig, BackupLimits};
 use crate::units::{Bytes, Span};

@@ -1,4 +1,5 @@
-//! Slots that each line of a station holds, compared with its share, over time.
+//! Slots that each line of a station holds, compared with its share, over time. A line is a class of jobs to which a
+//! policy gives a fraction of the slots.
 //!
 //! Invariant: `held` counts exactly the running attempts that were granted in the line.
 

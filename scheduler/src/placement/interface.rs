@@ -1,4 +1,5 @@
-//! Interface of placements: offers, requests and choices.
+//! Trait that a placement implements: it chooses the worker of each task, and the home of each partition, which is the
+//! worker that gathers it.
 
 use crate::ids::{TaskKind, WorkerId};
 use crate::job::Locality;

@@ -1,4 +1,5 @@
-//! Trait of systems that execute a plan.
+//! Trait of systems on which the plan of a policy is executed, such as a cluster or a simulator. A plan asks the system
+//! for free capacity and starts tasks, or sets rates, on it.
 
 use super::grant::{Line, Reason, Share};
 use crate::view::{Handle, Station};

@@ -1,4 +1,4 @@
-//! Grants of a policy: shares, their lines and their reasons.
+//! Grants of a policy: the share of a station's capacity that a job gets, and the reason, which is displayed to users.
 
 use std::fmt;
 

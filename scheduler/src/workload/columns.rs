@@ -1,4 +1,4 @@
-//! Fields of a table of jobs.
+//! Names of the fields of a job in a workload table: columns of CSV, and keys of TOML.
 
 /// Field names, as columns of CSV and keys of TOML.
 pub const COLUMNS: [&str; 12] = [

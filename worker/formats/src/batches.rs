@@ -1,4 +1,4 @@
-//! Decoded rows, from either kind of file.
+//! Types that the readers of Parquet and of Arrow files share: batches of decoded rows, and the error of decoding them.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;

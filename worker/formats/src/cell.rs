@@ -1,4 +1,5 @@
-//! Columns of a batch of rows as text.
+//! Formats the values of a column of a Parquet or Arrow file as text, row by row. Null is empty, timestamps are in UTC,
+//! and a value without a text form is an error.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -1,4 +1,5 @@
-//! Work for slots, and what they report.
+//! Messages between the control loop of a worker and its slots, the threads that run attempts: the assignment of an
+//! attempt to a slot, and the events that the slot reports.
 
 use super::capture::CaptureMark;
 use super::failed::Failed;

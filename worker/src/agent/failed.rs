@@ -1,4 +1,5 @@
-//! Failure of an attempt, and destination of its part.
+//! Failure of an attempt in the form that a worker reports to the master, and the destination to which the parts of a
+//! job are written.
 
 use crate::directory::Directory;
 use crate::disk;

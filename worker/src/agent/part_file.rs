@@ -1,4 +1,5 @@
-//! The file in which an attempt builds its part.
+//! File in which an attempt builds its part, the output of one task. It is in the output directory of the job if this
+//! worker sees that, else in a directory of the worker, from where it is sent.
 
 use crate::commit;
 use crate::directory::{Directory, PlainName};

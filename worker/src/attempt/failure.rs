@@ -1,4 +1,5 @@
-//! Failures of attempts, and who is at fault.
+//! Failures of attempts, and the party at fault for each, which decides if the task is retried and if the job is
+//! charged for the failure.
 
 use super::{FailureKind, TaskError};
 use crate::codec::CodecError;

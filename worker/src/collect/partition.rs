@@ -1,4 +1,5 @@
-//! Partition of a key.
+//! Chooses the partition of a key, that is, the reduce that receives it: by a hash, by ranges of keys, or by the job's
+//! own [`Partitioner`]. A number that is not below the number of partitions fails the task.
 //!
 //! The sample for key ranges is in `task::sample`.
 

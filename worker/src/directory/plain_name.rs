@@ -1,4 +1,5 @@
-//! File names that may be chosen by other parties.
+//! Names from untrusted parties that become part of file names. Without dots and slashes, they cannot leave a
+//! directory.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;

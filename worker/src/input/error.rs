@@ -1,4 +1,5 @@
-//! Errors of input, and their attribution.
+//! Errors of listing and reading input, and the party at fault: the input, so that the job fails at once, or the
+//! machine or network, so that a retry may succeed.
 
 use super::path::FilePath;
 use super::split::FileStamp;

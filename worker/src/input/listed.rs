@@ -1,4 +1,5 @@
-//! Listed files, and the trait that lists them.
+//! Files found for the input paths of a job, and the trait that lists them on this machine or on workers. Used where
+//! the job is submitted, before its input is cut into splits.
 
 use super::error::InputError;
 use super::path::FilePath;

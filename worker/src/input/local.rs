@@ -1,4 +1,4 @@
-//! Files that this process sees.
+//! Opens input files that this process can read itself, and checks that they have not changed since they were listed.
 //!
 //! Large files are mapped (`mapped`). Small files, and those that cannot be mapped, are read. A small
 //! file is read as a whole when it is opened, and its stamp is checked then on the open file. Later

@@ -1,4 +1,5 @@
-//! Recorders of records and pairs, with limits.
+//! Recorders of the records and pairs of an attempt, for `run --narrate`, which displays a small job step by step. Each
+//! attempt has a limit of items and of bytes; items beyond it are only counted.
 
 use super::story::{GroupTold, PlainPair, ReadPair, ReduceStory, StoryRecord, Told};
 use super::{ITEMS_MAX, TEXT_BYTES_MAX, bounded, words_of};

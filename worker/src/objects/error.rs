@@ -1,4 +1,5 @@
-//! Errors of stores, and their attribution.
+//! Errors of requests to object stores, and the party at fault: the object, the credentials, the settings, the route or
+//! the machine.
 //!
 //! Failures are distinguished by status, by the error code of the store's protocol, and by the type of an
 //! error of the transport, never by text. Messages of a store are omitted, as they may repeat a key.

@@ -1,4 +1,5 @@
-//! Introduction of a worker, and its contents.
+//! First frame of a worker on its connection to the master: its version, slots, speed, addresses and identity. A worker
+//! that reconnects adds its number and the generation of its master.
 
 use crate::http::{Endpoint, Secret};
 use gristmill_scheduler::event::Slots;

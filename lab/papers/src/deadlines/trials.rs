@@ -1,4 +1,5 @@
-//! Runs of all schedulers on all kinds of Joins.
+//! Runs the four jobs of the deadlines paper under all schedulers, with each distribution of the map lengths of its two
+//! Join jobs. All sections on goals read these runs.
 
 use super::trial::{DeadlineTrial, Scheduler, simulate};
 use crate::prelude::*;

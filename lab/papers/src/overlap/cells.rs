@@ -1,4 +1,5 @@
-//! Runs of each policy at each load.
+//! Simulates each policy of the overlap paper at each load, and collects mean flow times, and slowdowns by size of the
+//! job. Size is the larger of map and shuffle work, and slowdown is flow time divided by size.
 
 use super::common::{POLICIES, simulate, work};
 use crate::prelude::*;

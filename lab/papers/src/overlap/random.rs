@@ -1,4 +1,5 @@
-//! Theorems and corollaries on random instances.
+//! Checks theorems and corollaries of the overlap paper on random small instances. The optimum is unknown: totals are
+//! compared with the best of all policies and orders, and with a lower bound.
 
 use super::common::{ROUNDING, batch, jobs_of, simulate, total};
 use super::words::WORDS;

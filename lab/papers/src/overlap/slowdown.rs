@@ -1,4 +1,5 @@
-//! Figure 9: slowdown by size of the job.
+//! Figure 9 of the overlap paper: mean slowdown by size of the job under three policies, and the claims about it.
+//! Slowdown is flow time divided by the larger of map and shuffle work.
 
 use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, LOADS, PolicyAtLoad, RUNS, SlowdownShare, find};
 use super::common::POLICIES;

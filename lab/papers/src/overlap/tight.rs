@@ -1,4 +1,5 @@
-//! The worst cases of MaxSRPT and SplitSRPT.
+//! Worst cases of the policies MaxSRPT and SplitSRPT, which the overlap paper gives after Corollaries 4 and 6. As jobs
+//! are added, the total response time relative to another order grows to the limit of the corollary.
 
 use super::common::{ROUNDING, batch, total};
 use super::words::WORDS;

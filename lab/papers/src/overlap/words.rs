@@ -1,4 +1,5 @@
-//! Sentences of the page, from a file.
+//! Text of the page about the overlap paper, from `words.toml`: titles, captions and claims. Its holes, `{name}`, are
+//! filled with results by the sections of the page.
 
 use crate::prelude::*;
 

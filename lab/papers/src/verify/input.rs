@@ -1,4 +1,4 @@
-//! Fields of the input of a case.
+//! Parses fields of the input of a worked case, which is a JSON object. Errors name the field.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Sections of the page.
+//! Sections of the page of a comparison, with their texts and tables: the verdicts, the measurements, the workload, and
+//! the meaning of each metric. Pages of papers reuse some of them.
 //!
 //! Not here: charts, and the page around the sections.
 

@@ -1,4 +1,5 @@
-//! State of a job while its journal is read.
+//! Measurements of one job while the journal of its run is read: times of its phases, seconds of its tasks, and bytes
+//! of its map outputs.
 
 use super::super::{JobTerms, MeasuredJob};
 use gristmill_scheduler::ids::JobId;

@@ -1,4 +1,5 @@
-//! State while a journal is read.
+//! State while a run is measured from its journal, the master's list of facts and orders: the current time, and the
+//! workers, jobs and attempts that exist at that time.
 
 use super::super::RunMeasurements;
 use super::super::traffic::Traffic;

@@ -1,4 +1,4 @@
-//! Fields of a journal's orders that are evaluated.
+//! Fields of the master's orders that are read from a journal to measure a run. Other orders and fields are ignored.
 
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use serde::Deserialize;

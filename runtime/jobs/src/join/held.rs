@@ -1,4 +1,5 @@
-//! A table in memory, by its keys.
+//! Table that a broadcast join holds in memory: the rows of one side, found by their join key. For each row of the
+//! other side, map tasks look up its partners here.
 //!
 //! Places in an open-addressed index point to rows that are stored one after another, each with its key. A lookup takes
 //! two memory accesses, and both can be started before they are needed.

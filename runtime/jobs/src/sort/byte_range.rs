@@ -1,4 +1,5 @@
-//! Range of bytes of a record.
+//! Range of bytes of a record by which `sort --key-bytes` compares records: `START..END` without the byte at `END`, or
+//! `START..`, counted from 0.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

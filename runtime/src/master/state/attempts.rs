@@ -1,4 +1,5 @@
-//! Ends of attempts as their job records them.
+//! Records the end of an attempt in the job that clients see: bad records, map output, built part or failure. The
+//! scheduler's core decides which attempts run next.
 
 use super::job::JobEntry;
 use super::sums::slot_ns;

@@ -1,4 +1,5 @@
-//! The deciders by name, and the registry that creates others.
+//! Names of the policy, placement and estimator in force on this master, and the registry that creates another policy
+//! or placement when a user changes it.
 
 use crate::deciders::DeciderNames;
 use crate::registry::Registry;

@@ -1,4 +1,5 @@
-//! Version of the file, and limits of tokens.
+//! Version and limits of the file in the state directory that stores the generation of the tokens, the revoked names
+//! and the quotas.
 
 /// Version of the file.
 pub(super) const SCHEMA: u32 = 1;

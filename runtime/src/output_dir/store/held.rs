@@ -1,4 +1,5 @@
-//! Claims that jobs of this process hold.
+//! Claims on outputs in object stores that running jobs of this process hold. A claim names its process, so only this
+//! list distinguishes it from one that an earlier job of the process left.
 
 use gristmill_worker::directory::PlainName;
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! Catalogue entries of the pairs rules.
+//! Entries by which the policies of the pairs paper are called by name, as in `--policy pair`. They have the names and
+//! parameters of the rules that order a fixed set of jobs.
 
 use super::Pairs;
 use super::rule::{POLICIES, RULES};

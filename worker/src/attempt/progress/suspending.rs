@@ -1,4 +1,5 @@
-//! Suspension and resumption of an attempt.
+//! Suspends and resumes an attempt, so that another can use its slot. The worker's control loop gives the orders; the
+//! thread of the attempt obeys at its next boundary, such as the end of a group.
 
 use super::{ASKED, Progress};
 use crate::attempt::TaskFailure;

@@ -1,4 +1,5 @@
-//! Blocks of one piece of a split.
+//! Reads one piece of a split, which is a range of a file, as blocks of whole records. A record belongs to the piece
+//! that holds its first byte.
 
 use crate::input::border::{QUOTE, first_record, unclosed_quote, whole_records};
 use crate::input::compressed::Decoded;

@@ -1,4 +1,5 @@
-//! Settings and errors of writing segments.
+//! Settings and errors of writing a map's output, which has one segment of pairs for each partition: the identity and
+//! order of the segments, and the directories for data that memory does not hold.
 
 use crate::budget::Reservation;
 use crate::fault;

@@ -1,4 +1,5 @@
-//! Pace of served bytes, in the order of requests.
+//! Limits the rate at which a worker sends map outputs to others, to simulate a slow network. Responses take turns
+//! chunk by chunk, in the order of their requests.
 
 use super::bucket::TokenBucket;
 use super::{chunk_bytes, since, until};

@@ -1,4 +1,6 @@
-//! Requests in flight, and if one more may be sent.
+//! Requests for map outputs that a worker has sent and that have not ended, and the check if one more may be sent. A
+//! request counts against the limit of jobs that are at most as urgent; all requests together are limited to twice as
+//! many.
 
 use crate::shuffle::lanes::{Lanes, Tier};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};

@@ -1,4 +1,5 @@
-//! Sleeping twins of the paper's jobs.
+//! Twins of the deadlines paper's jobs for a real cluster of a third of its size: every third map, with the same
+//! deadlines. Their tasks sleep instead of computing.
 
 use super::common::WORKERS;
 use crate::prelude::*;

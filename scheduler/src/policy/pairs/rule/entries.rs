@@ -1,4 +1,5 @@
-//! Rules by name, with their parameters.
+//! Names and parameters of the rules of the pairs paper, by which `lab order` calls them. A rule orders a set of jobs
+//! by their map and shuffle times; all but the last are policies too.
 
 use super::PairsRule;
 use crate::catalogue::{ArgumentError, Arguments, Entry, Make, Parameter};

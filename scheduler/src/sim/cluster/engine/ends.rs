@@ -1,4 +1,5 @@
-//! Ends of tasks, suspensions and transfers.
+//! Ends of tasks, suspensions and transfers in the cluster simulator. Each is reported to the scheduler's core as an
+//! event, and a freed slot takes its next task.
 
 use super::{Engine, place_of};
 use crate::event::Event;

@@ -1,4 +1,5 @@
-//! Execution of the grants of a plan, as rates.
+//! Executes the grants of a policy in the fluid model, where a grant is a rate of map or shuffle work and not a number
+//! of slots. Jobs granted by weight share a station by max-min fairness.
 
 use super::{FluidFloor, MAP, NOTHING, SHUFFLE};
 use crate::plan::{Floor, Line, Reason, Share};
