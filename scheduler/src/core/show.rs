@@ -178,6 +178,7 @@ pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger) -> Facts<'a> {
         name: job.spec.name.as_deref(),
         maps: job.maps.len() as u32,
         maps_done: job.counts.maps_done,
+        usual_map: ledger.usual_map.seconds(),
         input_bytes: job.work.input.0 as f64,
         input_bytes_done: job.work.input_done.0 as f64,
         map_time: job.work.maps_done.took.seconds(),

@@ -12,6 +12,8 @@ pub struct Facts<'a> {
     pub maps: u32,
     /// Number of finished maps.
     pub maps_done: u32,
+    /// Mean seconds of the maps of all jobs; `None` before any has finished.
+    pub usual_map: Option<f64>,
     /// Input bytes of all maps.
     pub input_bytes: f64,
     /// Input bytes of the finished maps.

@@ -1,6 +1,7 @@
 //! Counts tasks: uses only their number and the lengths of finished ones.
 //!
-//! Until a map has finished, a map is assumed to take a second and to output as many bytes as it reads. Then
+//! Until a map has finished, a map is assumed to take as long as those of other jobs, and to output as many bytes as it
+//! reads. Then
 //! maps are estimated by the mean of those finished. A reduce takes as long as a map until one has finished.
 //! Required: nothing. Limits: it does not predict from bytes (`linear` does).
 
@@ -15,7 +16,7 @@ pub(super) const ENTRY: Entry<dyn Estimator> = Entry {
     })
 };
 
-/// Assumed seconds of a map before any has finished.
+/// Assumed seconds of a map before any map of any job has finished.
 pub(crate) const FIRST_GUESS: f64 = 1.0;
 
 /// Estimator by number of tasks; see the module.
@@ -28,7 +29,7 @@ impl Estimator for Tasks {
     }
 
     fn sizes(&mut self, facts: &Facts<'_>) -> Sizes {
-        let map = mean_map(facts).unwrap_or(FIRST_GUESS);
+        let map = mean_map(facts).or(facts.usual_map).unwrap_or(FIRST_GUESS);
         let output = match facts.maps_done {
             0 => facts.input_bytes,
             done => facts.output_bytes * f64::from(facts.maps) / f64::from(done),

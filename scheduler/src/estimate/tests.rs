@@ -24,6 +24,7 @@ impl Alike {
             name,
             maps: self.maps,
             maps_done,
+            usual_map: None,
             input_bytes: self.bytes * f64::from(self.maps),
             input_bytes_done: self.bytes * done,
             map_time: self.seconds * done,

@@ -101,10 +101,13 @@ impl Ledger {
             let bar = self.config.worker_failures().0;
             job.worker_did_well(record.worker, bar, &mut self.workers, out);
         }
-        let is_first = kind == TaskKind::Map && job.counts.maps_done == 1;
+        let is_first = job.counts.maps_done == 1;
         self.learn_usual(attempt.task, record.worker, &end);
-        if is_first {
-            self.all_may_make_way(attempt.task.job);
+        if kind == TaskKind::Map {
+            self.learn_map_time(took);
+            if is_first {
+                self.all_may_make_way(attempt.task.job);
+            }
         }
         if complete {
             self.end(attempt.task.job, Outcome::Succeeded, out);

@@ -33,6 +33,7 @@ pub(crate) mod suspensions;
 pub(crate) mod tasks;
 #[cfg(any(test, debug_assertions))]
 pub(crate) mod tests;
+mod usual_map;
 mod worker;
 pub(crate) mod workers;
 
@@ -61,6 +62,7 @@ use rates::RouteRates;
 use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::Suspensions;
+use usual_map::UsualMap;
 
 /// State of the core.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -91,6 +93,9 @@ pub(crate) struct Ledger {
     pub(crate) late: u64,
     /// Arrival rate of maps.
     pub(crate) arrivals: ArrivalRate,
+    /// Time of a map in jobs that have not finished one.
+    #[serde(default)]
+    pub(crate) usual_map: UsualMap,
     /// State of the routes between workers.
     pub(crate) routes: Routes,
     /// Transfer rates of the routes.

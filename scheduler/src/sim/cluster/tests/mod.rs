@@ -15,6 +15,7 @@ mod alone;
 mod dividing;
 mod preempting;
 mod same_core;
+mod scale;
 mod system;
 
 /// Observations of a simulation.
