@@ -38,6 +38,10 @@ pub struct Row {
     pub started: bool,
     /// True if this row currently belongs to a job.
     pub live: bool,
+    /// True if its job has left without a result: it was cancelled or has failed.
+    pub abandoned: bool,
+    /// True if the estimated work is more than a guess: maps have finished, or the estimator knows similar jobs.
+    pub known: bool,
     /// Total work as estimated: slot-seconds of maps and of reduces, and at the shuffle seconds of the whole network.
     /// The models use their own unit of time.
     pub whole: PerStation<f64>,

@@ -62,7 +62,8 @@ impl Core {
     /// Ends a job: the estimator may learn from it, and the policy sees it leave.
     fn part_with(&mut self, job: &Job) {
         let handle = job.handle.expect("only jobs that the policy knows leave");
-        self.rows[handle.index()].live = false;
+        let row = &mut self.rows[handle.index()];
+        (row.live, row.abandoned) = (false, !job.complete());
         self.handles[handle.index()] = None;
         self.runs[handle.index()].clear();
         if let Some(estimator) = &mut self.estimator {
@@ -89,7 +90,9 @@ impl Core {
         let row = &mut self.rows[handle.index()];
         *row = row_of(job, row.seq, self.ledger.preempts, quotas::room(&self.ledger, job));
         if let Some(estimator) = &mut self.estimator {
-            let sizes = estimator.sizes(&facts(job, &self.ledger));
+            let facts = facts(job, &self.ledger);
+            row.known = estimator.knows(&facts);
+            let sizes = estimator.sizes(&facts);
             row.whole = sizes.whole;
             row.left = sizes.left;
             row.feed = if 0.0 < sizes.whole[Station::Map] {
@@ -234,6 +237,8 @@ pub(super) fn row_of(job: &Job, seq: u64, preempts: bool, room: Option<u32>) -> 
         priority: job.spec.priority,
         started: 0 < job.tally.launched,
         live: true,
+        abandoned: false,
+        known: 0 < job.counts.maps_done,
         whole: PerStation::new(maps, segments as f64, reduces),
         left: PerStation::new(
             maps - f64::from(job.counts.maps_done),

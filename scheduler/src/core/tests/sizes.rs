@@ -1,17 +1,56 @@
 //! Tests of the sizes and running maps that policies see, and of the facts that estimators receive.
 
-use super::driver::{JOB, map_finished};
+use super::driver::{JOB, Table, map_finished, plain};
 use crate::command::Command;
 use crate::core::{Core, CoreConfig};
 use crate::estimate::{Estimator, Facts, Sizes};
-use crate::event::{Event, Slots};
-use crate::ids::{AttemptId, HostId, TaskKind, WorkerId};
+use crate::event::{Event, Failure, Slots};
+use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::placement::Pull;
-use crate::policy::Fifo;
+use crate::plan::{Plan, Reason, Share};
+use crate::policy::{Fifo, Policy};
 use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Span, Time};
+use crate::view::{Change, Handle, View};
 use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Policy that records which jobs left without a result.
+struct Watching(Sender<(u64, bool)>);
+
+impl Policy for Watching {
+    fn name(&self) -> &'static str {
+        "watching"
+    }
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        if let Change::Left(job) = change {
+            self.0.send((view.row(job).seq, view.row(job).abandoned)).unwrap();
+        }
+    }
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        for job in (0..view.rows.len()).filter(|&job| view.rows[job].live) {
+            plan.grant(Handle(job as u32), Station::Map, Share::All, Reason::Own("watching"));
+        }
+    }
+}
+
+#[test]
+fn policies_see_which_jobs_left_without_a_result() {
+    let (sender, seen) = channel();
+    let mut table = Table::new(Watching(sender));
+    table.join(3);
+    for _ in 0..3 {
+        table.submit(plain(1, 0));
+    }
+    table.handle(&[Event::JobCancelled { job: JobId(1) }]);
+    table.ask_commit(TaskId::map(JobId(2), 0).attempt(0));
+    table.map_done(TaskId::map(JobId(2), 0).attempt(0));
+    for _ in 0..4 {
+        let attempt = table.core.attempts_at(WorkerId(1)).map(|(attempt, _)| attempt).last();
+        table.fail(attempt.unwrap(), Failure::User);
+    }
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [(0, true), (1, false), (2, true)]);
+}
 
 /// Estimator that forwards the facts it receives, and accepts exact sizes.
 struct Telling(Sender<Told>);

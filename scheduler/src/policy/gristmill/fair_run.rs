@@ -1,6 +1,6 @@
 //! Virtual equal sharing: when each job would have ended there, and which jobs are due since then.
 //!
-//! All jobs of the virtual run are served at the same rate, including those that have ended in reality. Virtual time is
+//! All jobs of the virtual run are served at the same rate, including those that have ended in reality with a result. Virtual time is
 //! the service that each of them has received. A job ends when virtual time passes its tag: virtual time at its arrival
 //! plus its work. A job that would have ended after `x` seconds is due `stretch` times `x` seconds after its arrival.
 //! Costs O(log n) for each change of a job and each end in the virtual run.
@@ -67,12 +67,17 @@ impl FairRun {
         }
     }
 
-    /// Records that the job has ended in reality; in the virtual run it continues.
-    pub(super) fn leave(&mut self, seq: u64) {
+    /// Records that the job has ended in reality; in the virtual run it continues, unless it was abandoned.
+    pub(super) fn leave(&mut self, seq: u64, abandoned: bool) {
         let Some(job) = self.jobs.get_mut(&seq) else { return };
+        if abandoned {
+            self.order.remove(&(order_of(job.tag), seq));
+        }
         job.row = None;
         if let Some(due) = job.due {
             self.waiting.remove(&(due, seq));
+        }
+        if abandoned || job.due.is_some() {
             self.jobs.remove(&seq);
         }
     }

@@ -6,7 +6,8 @@
 //!
 //! 1. *Due.* A virtual run in parallel to the real one shares the cluster equally among all jobs. A job that is present
 //!    longer than `stretch` times its time there gets slots before all others, up to its equal share (`aging`).
-//! 2. *Pilot.* A job without a finished map gets one map at once; from then on estimators know the job (`pilot`).
+//! 2. *Pilot.* A job that the estimator does not know gets one map at once, in the order of arrival; from then on it is
+//!    known. A job that would end within the time of such a map goes before it (`pilot`).
 //! 3. *Nearest to the end.* All other grants go by the seconds that the job would still need with the whole
 //!    cluster to itself. This is `max(maps, shuffle) + reduces`, divided by its weight, smallest first, ties
 //!    to the older. In a job ready reduces go before maps. Lanes serve jobs in the same order, due jobs
@@ -76,8 +77,8 @@ pub struct Gristmill {
     fair: Option<FairRun>,
     /// Number of live jobs.
     live: u32,
-    /// Jobs that wait for their first map.
-    pilots: Ranked<DistanceKey, Handle>,
+    /// Jobs that wait for their first map, by age.
+    pilots: Ranked<u64, Handle>,
     /// Jobs that are due and can use a slot, by the time since when they are due.
     due: Ranked<DistanceKey, Handle>,
     /// Jobs that can use a slot; without unified slots, a map slot.
@@ -128,8 +129,8 @@ impl Gristmill {
         let hungry = maps || view.unified && reduces;
         self.hungry.place(job, hungry.then_some(key));
         self.reducing.place(job, (reduces && !view.unified).then_some(key));
-        let tries = self.pilot && maps && row.done == 0 && row.held[Station::Map] < 1.0;
-        self.pilots.place(job, tries.then_some(key));
+        let tries = self.pilot && maps && !row.known && row.held[Station::Map] < 1.0;
+        self.pilots.place(job, tries.then_some(row.seq));
         let due = self.fair.as_ref().and_then(|fair| fair.due(row.seq)).map(|since| (since.0, row.seq));
         self.due.place(job, due.filter(|_| maps || reduces));
         let turn = due.map_or((true, key), |due| (false, due));
@@ -137,9 +138,10 @@ impl Gristmill {
     }
 
     fn forget(&mut self, job: Handle) {
-        for ranked in [&mut self.pilots, &mut self.due, &mut self.hungry, &mut self.reducing] {
+        for ranked in [&mut self.due, &mut self.hungry, &mut self.reducing] {
             ranked.place(job, None);
         }
+        self.pilots.place(job, None);
         self.fetching.place(job, None);
     }
 
@@ -161,7 +163,15 @@ impl Gristmill {
         }
     }
 
-    fn serve_pilots(&self, plan: &mut Plan<'_>) {
+    /// Grants new jobs one map each, in the order of arrival, after the jobs that would end within the time of a map.
+    fn serve_pilots(&self, view: View<'_>, plan: &mut Plan<'_>) {
+        let Some(first) = self.pilots.iter().next() else { return };
+        let waiting = f64::from(view.row(first).pend[Station::Map].max(1));
+        let map = order_of(view.time_left(first, Station::Map) / waiting);
+        let near = self.hungry.entries().take_while(|((distance, _), _)| *distance < map);
+        let stations: &[Station] =
+            if view.unified { &[Station::Reduce, Station::Map] } else { &[Station::Map] };
+        walk(view, plan, near, stations, |job| self.reason(view, job), &mut Vec::new());
         let reason = Reason::Own("the first map of a new job, which shows how long its maps take");
         for job in self.pilots.iter() {
             if !plan.grant(job, Station::Map, Share::Slots(1), reason) {
@@ -214,7 +224,7 @@ impl Policy for Gristmill {
         }
         if let Some(fair) = &mut self.fair {
             if let Change::Left(job) = change {
-                fair.leave(view.row(job).seq);
+                fair.leave(view.row(job).seq, view.row(job).abandoned);
             }
             let mut became_due = fair.advance(view.now);
             for &job in view.touched {
@@ -236,7 +246,7 @@ impl Policy for Gristmill {
         // Rates have neither single maps nor whole slots.
         if !plan.feeds() && slots_left(plan) {
             self.serve_due(view, plan);
-            self.serve_pilots(plan);
+            self.serve_pilots(view, plan);
         }
         let fed = self.serve_in_order(view, plan);
         for job in merged(&self.fetching, fed.into_iter()) {

@@ -21,6 +21,7 @@ fn row(seq: u64, left: [f64; 3], can: [u32; 3]) -> Row {
         left: left.into(),
         can: can.map(f64::from).into(),
         done: 1,
+        known: true,
         live: true,
         weight: 1.0,
         ..Row::default()
@@ -110,7 +111,7 @@ fn without_reduces_the_order_is_that_of_max_srpt() {
 #[test]
 fn one_map_of_a_job_of_which_none_has_finished_goes_before_everybody() {
     let mut rows = vec![row(0, [1.0, 0.0, 0.0], [9, 0, 0]), row(1, [50.0, 0.0, 0.0], [50, 0, 0])];
-    rows[1].done = 0;
+    (rows[1].known, rows[1].pend[Station::Map]) = (false, 50);
     let mut table = Table::new(Gristmill::new(), 4, rows);
     assert_eq!(table.plan(0, 4).0, [[3, 0], [1, 0]]);
     table.rows[1].held[Station::Map] = 1.0;
@@ -121,6 +122,43 @@ fn one_map_of_a_job_of_which_none_has_finished_goes_before_everybody() {
     table.policy.pilot = false;
     table.observe(0, &[1], Change::Progress);
     assert_eq!(table.plan(0, 4).0, [[4, 0], [0, 0]], "switched off");
+}
+
+#[test]
+fn first_maps_of_new_jobs_go_by_age_so_that_newcomers_do_not_delay_that_of_a_large_job() {
+    let mut rows = vec![row(0, [500.0, 0.0, 0.0], [500, 0, 0]), row(1, [5.0, 0.0, 0.0], [5, 0, 0])];
+    for row in &mut rows {
+        (row.known, row.pend[Station::Map]) = (false, row.can[Station::Map] as u32);
+    }
+    assert_eq!(Table::new(Gristmill::new(), 4, rows).plan(0, 1).0, [[1, 0], [0, 0]]);
+}
+
+#[test]
+fn last_reduce_that_is_shorter_than_a_map_does_not_wait_for_first_maps_of_new_jobs() {
+    let mut rows = vec![row(0, [8.0, 0.0, 0.0], [8, 0, 0]), row(1, [0.0, 0.0, 0.5], [0, 0, 1])];
+    (rows[0].known, rows[0].pend[Station::Map]) = (false, 8);
+    assert_eq!(Table::new(Gristmill::new(), 4, rows.clone()).plan(0, 1).0, [[0, 0], [0, 1]]);
+    rows[1] = row(1, [0.0, 0.0, 1.5], [0, 0, 1]);
+    assert_eq!(
+        Table::new(Gristmill::new(), 4, rows).plan(0, 1).0,
+        [[1, 0], [0, 0]],
+        "it is longer than a map"
+    );
+}
+
+#[test]
+fn job_that_is_cancelled_leaves_the_virtual_run() {
+    // Both need 10 s of the whole cluster. Without the other, the first is due at twice 10 s, else at twice 20 s.
+    for (abandoned, due) in [(true, 21), (false, 41)] {
+        let rows = vec![row(0, [40.0, 0.0, 0.0], [40, 0, 0]), row(1, [40.0, 0.0, 0.0], [40, 0, 0])];
+        let mut table = Table::new(twice(), 4, rows);
+        (table.rows[1].live, table.rows[1].abandoned) = (false, abandoned);
+        table.observe(0, &[], Change::Left(Handle(1)));
+        table.observe(due - 2, &[], Change::Tick);
+        assert_eq!(table.policy.due.iter().count(), 0, "abandoned: {abandoned}");
+        table.observe(due, &[], Change::Tick);
+        assert_eq!(table.policy.due.iter().count(), 1, "abandoned: {abandoned}");
+    }
 }
 
 #[test]

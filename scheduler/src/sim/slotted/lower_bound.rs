@@ -31,7 +31,7 @@ pub fn completions(machines: u32, jobs: &[Job]) -> Result<Vec<f64>, SimError> {
         while let Some(job) = jobs.get(next).filter(|job| slot_of(job.arrival) <= slot) {
             let [maps, reduces] = units_of(job);
             list.place(next as u64, [maps, reduces]);
-            list.leave(next as u64);
+            list.leave(next as u64, false);
             next += 1;
         }
         served.clear();

@@ -64,11 +64,15 @@ impl VirtualList {
         }
     }
 
-    /// Records that the job has ended in reality; in the virtual run it continues.
-    pub(crate) fn leave(&mut self, seq: u64) {
+    /// Records that the job has ended in reality; in the virtual run it continues, unless it was abandoned.
+    pub(crate) fn leave(&mut self, seq: u64, abandoned: bool) {
         if let Some(job) = self.jobs.get_mut(&seq) {
             job.present = false;
-            if job.total() == 0 {
+            let total = job.total();
+            if abandoned {
+                self.order.remove(&(total, seq));
+            }
+            if abandoned || total == 0 {
                 self.jobs.remove(&seq);
             }
         }
@@ -157,9 +161,9 @@ impl VirtualRun {
                 }
             }
             Change::Left(handle) => {
-                let seq = view.row(handle).seq;
-                self.present.remove(&seq);
-                self.list.leave(seq);
+                let row = view.row(handle);
+                self.present.remove(&row.seq);
+                self.list.leave(row.seq, row.abandoned);
             }
             Change::Tick => {
                 let machines = view.cap[Station::Map] as u64;

@@ -50,7 +50,7 @@ proptest! {
             wait = wait.saturating_sub(1);
             // The end in reality changes nothing in the virtual run.
             for job in (0..left.len()).filter(|&job| leaving[job] == slot) {
-                list.leave(job as u64);
+                list.leave(job as u64, false);
             }
             let mut served = Vec::new();
             list.serve(machines, &mut served);
@@ -87,10 +87,23 @@ fn a_list_keeps_nothing_of_jobs_that_are_over_in_truth_and_virtually() {
     let mut list = VirtualList::default();
     list.place(0, [1, 0]);
     list.place(1, [1, 0]);
-    list.leave(0);
+    list.leave(0, false);
     list.serve(2, &mut Vec::new());
     assert_eq!(list.jobs.len(), 1);
-    list.leave(1);
+    list.leave(1, false);
+    assert!(list.jobs.is_empty() && list.order.is_empty());
+}
+
+#[test]
+fn list_serves_no_job_that_was_cancelled() {
+    let mut list = VirtualList::default();
+    list.place(0, [1, 1]);
+    list.place(1, [5, 0]);
+    list.leave(0, true);
+    let mut served = Vec::new();
+    list.serve(2, &mut served);
+    assert_eq!(served, [VirtuallyServed { seq: 1, maps: 2, reduces: 0, ends: false }]);
+    list.leave(1, true);
     assert!(list.jobs.is_empty() && list.order.is_empty());
 }
 
