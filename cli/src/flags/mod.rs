@@ -91,7 +91,7 @@ impl DeciderFlags {
         }
     }
 
-    /// True if slow tasks get a second attempt.
+    /// True if slow tasks get a speculative attempt.
     pub fn backups(&self, settings: &Settings) -> bool {
         !(self.no_backup || settings.no_backup.unwrap_or(false))
     }

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn comparison_cannot_be_planned_once_it_has_begun() {
+    fn comparison_cannot_be_planned_once_it_has_started() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
         ComparisonStore::open(&path, &json!({"against": null}), false).unwrap();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn begun_run_is_empty_and_does_not_count_as_finished() {
+    fn started_run_is_empty_and_does_not_count_as_finished() {
         let directory = tempfile::tempdir().unwrap();
         let store = ComparisonStore::open(&directory.path().join("out"), &json!({}), false).unwrap();
         let name = "asrpt:preemptive=yes";

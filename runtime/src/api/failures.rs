@@ -260,7 +260,7 @@ impl AttemptEnd {
     /// End of an attempt that came back before it had started.
     #[must_use]
     pub fn returned() -> Self {
-        Self::Failed(AttemptFailure::Returned, "it had not begun".to_owned())
+        Self::Failed(AttemptFailure::Returned, "it had not started".to_owned())
     }
 
     /// True if another attempt continues from its state.

@@ -103,7 +103,7 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let failed = |source| ClusterError::Start { role: "master", source };
         let mut child = child::start(ChildRole::Master, Stdio::piped()).map_err(failed)?;
-        let told = ChildConfig::Master(MasterChild {
+        let settings = ChildConfig::Master(MasterChild {
             secret: secret.to_text().to_string(),
             deciders: config.deciders.clone(),
             pools: config.pools.clone(),
@@ -113,7 +113,7 @@ impl Cluster {
             backups: config.backups,
             divides: config.divides,
         });
-        let stdin = child::configure(&mut child, &told).await.map_err(failed)?;
+        let stdin = child::configure(&mut child, &settings).await.map_err(failed)?;
         // They start in parallel with the master, because their start takes much of a short job's time.
         let launched = config.workers.launch()?;
         let ready = tokio::time::timeout(START_TIMEOUT, child::first_line(&mut child)).await;
@@ -166,7 +166,7 @@ impl Cluster {
     /// Ends all processes and removes their directories. Processes that do not end in time are killed.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        // WorkerProcesses first: the master removes their directories when it ends.
+        // Workers first: the master removes their directories when it ends.
         while self.supervisors.join_next().await.is_some() {}
         let pool = Pool::new(Timeouts::default(), Plaintext::OnLoopback);
         let path = format!("{ROOT}/shutdown");

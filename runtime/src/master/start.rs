@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Failed action on the recovery file for a later master.
-const BEGIN_RECOVERY: &str = "begin the journal to come back from,";
+const START_RECOVERY: &str = "start the recovery file,";
 
 /// A master that is ready to run.
 pub(super) struct Started {
@@ -92,13 +92,13 @@ fn start_empty(
     let MadeDeciders { names, estimator, .. } = &config.deciders;
     let header = JournalHeader::new(config.build.clone(), names, estimator.memory(), core_config.clone());
     let journal = user_journal
-        .map(|path| Journal::create(&path, &header).map_err(MasterError::file("begin the journal", &path)));
+        .map(|path| Journal::create(&path, &header).map_err(MasterError::file("start the journal", &path)));
     let state_config = state_config(&config, names.clone(), journal.transpose()?, register);
     let MadeDeciders { policy, placement, estimator, .. } = config.deciders;
     let core = Core::new(core_config, policy, placement).with_estimator(estimator);
     let mut state = MasterState::new(core, state_config);
     if let Some(path) = recovery {
-        let failed = MasterError::file(BEGIN_RECOVERY, &path);
+        let failed = MasterError::file(START_RECOVERY, &path);
         let journal = RecoveryJournal::create(path, &header).map_err(failed)?;
         state.journal.come_back_from(journal);
         state.start_generation(Time::ZERO, generation);
@@ -172,9 +172,9 @@ fn go_on(
     let Left { mut state, now, generation, length, .. } = left;
     if let Some(user) = user_journal {
         let copied = copy_facts(&path, &user);
-        state.journal.write_also(copied.map_err(MasterError::file("begin the journal", &user))?);
+        state.journal.write_also(copied.map_err(MasterError::file("start the journal", &user))?);
     }
-    let failed = MasterError::file(BEGIN_RECOVERY, &path);
+    let failed = MasterError::file(START_RECOVERY, &path);
     let journal = RecoveryJournal::go_on(path, length).map_err(failed)?;
     state.go_on(now, generation + 1, register, journal);
     let names = config.deciders.names;

@@ -17,8 +17,8 @@ pub struct KeySpecs {
 /// `-kF[.C][nr][,F[.C][nr]]`: fields and characters from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct KeySpec {
-    begin_field: usize,
-    begin_character: usize,
+    start_field: usize,
+    start_character: usize,
     /// Last field, 0 for the end of the key.
     end_field: usize,
     /// Last character, 0 for the end of the field.
@@ -30,8 +30,8 @@ struct KeySpec {
 impl Default for KeySpec {
     fn default() -> Self {
         Self {
-            begin_field: 1,
-            begin_character: 1,
+            start_field: 1,
+            start_character: 1,
             end_field: 0,
             end_character: 0,
             numeric: false,
@@ -153,7 +153,7 @@ impl KeySpecs {
             lengths.iter().take(field - 1).map(|length| length + self.separator.len()).sum()
         };
         let begin =
-            (spec.begin_field <= lengths.len()).then(|| before(spec.begin_field) + spec.begin_character)?;
+            (spec.start_field <= lengths.len()).then(|| before(spec.start_field) + spec.start_character)?;
         if key.len() < begin {
             return None;
         }
@@ -199,11 +199,11 @@ impl KeySpec {
         };
         let (field, character) = read(begin).ok_or_else(wrong)?;
         let end = end.map(|end| read(end).ok_or_else(wrong)).transpose()?;
-        (spec.begin_field, spec.begin_character) = (field, character.unwrap_or(1));
+        (spec.start_field, spec.start_character) = (field, character.unwrap_or(1));
         if let Some((field, character)) = end {
             (spec.end_field, spec.end_character) = (field, character.unwrap_or(0));
         }
-        if spec.begin_field == 0 || spec.begin_character == 0 {
+        if spec.start_field == 0 || spec.start_character == 0 {
             return Err(wrong());
         }
         Ok(spec)

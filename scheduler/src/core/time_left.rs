@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_on_a_slow_worker_lags_from_its_begin() {
+    fn an_attempt_on_a_slow_worker_lags_from_its_start() {
         let slow = RunningMeasurements { ran: Span::milliseconds(200), slowness: 10.0, ..USUAL };
         check(slow, Some(9.8));
         check(RunningMeasurements { read: Some((Span::milliseconds(200), 0.3)), ..slow }, None);

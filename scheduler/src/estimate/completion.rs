@@ -38,9 +38,9 @@ impl RunningLeft {
     /// No running tasks.
     pub const NONE: RunningLeft = RunningLeft { at_zero: 0.0, slope: 0.0, until: f64::INFINITY };
 
-    /// Sums the time left of tasks that started at these times, and of `just_begun` others that start now. O(tasks).
+    /// Sums the time left of tasks that started at these times, and of `just_started` others that start now. O(tasks).
     #[must_use]
-    pub fn count(mean: f64, now: Time, began: &[Time], just_begun: u32) -> Self {
+    pub fn count(mean: f64, now: Time, began: &[Time], just_started: u32) -> Self {
         let mut left = RunningLeft::NONE;
         let mut add = |ends: f64, tasks: f64| {
             if now.seconds() < ends {
@@ -52,8 +52,8 @@ impl RunningLeft {
         for begin in began {
             add(begin.seconds() + mean, 1.0);
         }
-        if 0 < just_begun {
-            add(now.seconds() + mean, f64::from(just_begun));
+        if 0 < just_started {
+            add(now.seconds() + mean, f64::from(just_started));
         }
         left
     }

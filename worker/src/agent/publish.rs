@@ -208,7 +208,7 @@ fn store_failed(error: &ObjectError) -> Failed {
         ObjectFault::Credentials => FailureClass::Credentials,
         ObjectFault::Settings => FailureClass::Config,
         ObjectFault::Machine => FailureClass::Worker,
-        ObjectFault::Asked | ObjectFault::Way => FailureClass::Output,
+        ObjectFault::Object | ObjectFault::Route => FailureClass::Output,
     };
     Failed { class, message: sanitize(&chain(error)) }
 }

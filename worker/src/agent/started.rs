@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_slot_says_what_it_began_last() {
+    fn each_slot_says_what_it_started_last() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read(directory.path()), []);
         let begun = StartedAttempts::create(directory.path()).unwrap();

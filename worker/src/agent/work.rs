@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_run_alone_begins_when_nothing_runs_and_nothing_begins_until_it_has_ended() {
+    fn what_must_run_alone_starts_when_nothing_runs_and_nothing_starts_until_it_has_ended() {
         let work = SlotWork::new(Slots::Pools { map: 2, reduce: 1 });
         let push = |kind, index, alone| {
             let (attempt, turn) = go_on(kind, index);

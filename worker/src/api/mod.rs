@@ -1,7 +1,7 @@
 //! Job API, implemented by users: a [`Mapper`], optionally a [`Combiner`], a [`Reducer`], combined by a [`Job`] into a
 //! [`JobPlan`].
 //!
-//! Execution of tasks is in `map_task` and `reduce_task`, input in `input`, and output in `output`.
+//! Execution of tasks is in `task`, input in `input`, and output in `output`.
 
 mod columns;
 mod context;

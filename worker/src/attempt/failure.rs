@@ -124,8 +124,8 @@ impl TaskFailure {
             Self::Input(InputError::Store { source }) => match source.cause.fault() {
                 ObjectFault::Credentials => Fault::Credentials,
                 ObjectFault::Settings => Fault::Config,
-                ObjectFault::Asked => Fault::Input,
-                ObjectFault::Way => Fault::Transport,
+                ObjectFault::Object => Fault::Input,
+                ObjectFault::Route => Fault::Transport,
                 ObjectFault::Machine => Fault::Worker,
             },
             Self::Input(source) if !source.is_input_fault() => Fault::Transport,

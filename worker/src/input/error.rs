@@ -173,7 +173,7 @@ impl InputError {
         match self {
             Self::Remote { .. } | Self::Unavailable { .. } => false,
             Self::Store { source } => {
-                !matches!(source.cause.fault(), ObjectFault::Way | ObjectFault::Machine)
+                !matches!(source.cause.fault(), ObjectFault::Route | ObjectFault::Machine)
             }
             Self::Paths { first, .. } => first.iter().all(Self::is_input_fault),
             _ => true,

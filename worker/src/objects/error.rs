@@ -147,13 +147,13 @@ pub enum ObjectFailure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectFault {
     /// The requested object: it does not exist, has changed, or cannot be read.
-    Asked,
+    Object,
     /// The credentials: missing, expired, or without permission.
     Credentials,
     /// The settings of the requesting process.
     Settings,
     /// The route to the store, or the store: a retry later, or on another worker, may succeed.
-    Way,
+    Route,
     /// The requesting machine.
     Machine,
 }
@@ -163,9 +163,9 @@ impl ObjectFault {
     #[must_use]
     pub fn exit(self) -> Exit {
         match self {
-            Self::Asked => Exit::with(exit::INPUT),
+            Self::Object => Exit::with(exit::INPUT),
             Self::Credentials => Exit::with(exit::UNAUTHORISED),
-            Self::Settings | Self::Way | Self::Machine => Exit::with(exit::ENVIRONMENT),
+            Self::Settings | Self::Route | Self::Machine => Exit::with(exit::ENVIRONMENT),
         }
     }
 }
@@ -179,9 +179,9 @@ impl ObjectFailure {
             Self::NotBuiltIn | Self::Settings { .. } | Self::Plaintext { .. } | Self::Region { .. } => {
                 ObjectFault::Settings
             }
-            Self::Overloaded { .. } | Self::Silent | Self::Unreachable { .. } => ObjectFault::Way,
+            Self::Overloaded { .. } | Self::Silent | Self::Unreachable { .. } => ObjectFault::Route,
             Self::Local { .. } | Self::Corrupt { .. } => ObjectFault::Machine,
-            _ => ObjectFault::Asked,
+            _ => ObjectFault::Object,
         }
     }
 

@@ -4,7 +4,8 @@
 //! connection is [`Hello`](WorkerFrame::Hello) from the worker; the response is `Welcome` or `Refused`. Of the
 //! scheduler's types only ids, slots, rates and fingerprints are used here; the master translates events and commands.
 //!
-//! Frames carry no payload: records are sent between workers over HTTP.
+//! Frames carry no records, which are sent between workers over HTTP; but for the last key and the state of a reduce that
+//! is handed over, and what user code prints.
 
 mod framing;
 mod handover;

@@ -27,7 +27,7 @@ impl SegmentIndex {
     /// Appends the non-empty segment of a partition.
     pub fn push(&mut self, partition: u32, length: u64, records: u64) {
         assert!(partition < self.partitions, "{partition} is none of {} partitions", self.partitions);
-        assert!(self.may_begin(partition), "partition {partition} comes after a later one");
+        assert!(self.may_start(partition), "partition {partition} comes after a later one");
         let end = self.bytes() + length;
         self.filled.push(partition);
         self.ends.push(end);
@@ -35,7 +35,7 @@ impl SegmentIndex {
     }
 
     /// True if no segment of this partition, or of a later one, has been appended.
-    pub(crate) fn may_begin(&self, partition: u32) -> bool {
+    pub(crate) fn may_start(&self, partition: u32) -> bool {
         self.filled.last().is_none_or(|last| *last < partition)
     }
 
@@ -90,6 +90,6 @@ mod tests {
         let found = [0, 7, 8, 999_999, 1_000_000].map(|partition| index.segment(partition));
         assert_eq!(found, [Some((0, 0)), Some((0, 100)), Some((0, 0)), Some((100, 50)), None]);
         assert_eq!((index.bytes(), index.records(), index.memory_bytes()), (150, 5, 24));
-        assert!(!index.may_begin(7) && !index.may_begin(999_999));
+        assert!(!index.may_start(7) && !index.may_start(999_999));
     }
 }

@@ -153,7 +153,7 @@ impl Blocks for WatchedBlocks<'_> {
     fn next_block(&mut self) -> Result<Option<Block<'_>>, InputError> {
         // A slow disk or network is not the fault of user code.
         let _engine = self.progress.engine();
-        if let Some(part) = self.progress.part_to_keep().filter(|_| self.blocks.has_begun()) {
+        if let Some(part) = self.progress.part_to_keep().filter(|_| self.blocks.has_started()) {
             let kept = if self.may_divide { self.blocks.divide(part) } else { None };
             self.progress.divided(kept);
         }

@@ -255,10 +255,10 @@ mod tests {
             (403, "AccessDenied", ObjectFault::Credentials),
             (400, "ExpiredToken", ObjectFault::Credentials),
             (400, "AuthorizationHeaderMalformed", ObjectFault::Settings),
-            (404, "NoSuchKey", ObjectFault::Asked),
-            (503, "SlowDown", ObjectFault::Way),
-            (500, "", ObjectFault::Way),
-            (400, "InvalidArgument", ObjectFault::Asked),
+            (404, "NoSuchKey", ObjectFault::Object),
+            (503, "SlowDown", ObjectFault::Route),
+            (500, "", ObjectFault::Route),
+            (400, "InvalidArgument", ObjectFault::Object),
         ] {
             assert_eq!(failure_of(status, code).fault(), expected, "{status} {code}");
         }

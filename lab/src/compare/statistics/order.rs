@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_differ_in_whom_they_let_begin() {
+    fn seeds_differ_in_which_of_two_equals_they_start() {
         let firsts = (0..300).map(|seed| order(3, 0, seed)[0]);
         let mut counts = [0; 3];
         firsts.for_each(|first| counts[first] += 1);

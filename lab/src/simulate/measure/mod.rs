@@ -1,8 +1,7 @@
 //! Measurements from a journal: workers, jobs, times of tasks, overheads.
 //!
 //! Slots are not in a journal, but their holders follow from it. An attempt that is launched where a slot
-//! is free starts at once. Any other starts when an earlier attempt there ends. Not here: the use of the
-//! measurements (`predict`).
+//! is free starts at once. Any other starts when an earlier attempt there ends.
 
 mod attempts;
 mod book;

@@ -30,7 +30,7 @@ pub(super) struct RecoveryJournal {
     path: PathBuf,
     lines: CheckedWriter,
     /// Bytes of the file after the last compaction.
-    begun_with: u64,
+    started_with: u64,
     /// [`COMPACT_AFTER_BYTES`], except in tests.
     compact_after: u64,
     /// Durable, except in tests.
@@ -55,7 +55,7 @@ impl RecoveryJournal {
         Self {
             path,
             lines,
-            begun_with: 0,
+            started_with: 0,
             compact_after: COMPACT_AFTER_BYTES,
             promise: Promise::PrivateAndDurable,
         }
@@ -83,7 +83,7 @@ impl RecoveryJournal {
 
     /// True if the file has grown enough to be compacted.
     pub(super) fn has_grown(&self) -> bool {
-        self.begun_with + self.compact_after.max(self.begun_with) <= self.lines.length()
+        self.started_with + self.compact_after.max(self.started_with) <= self.lines.length()
     }
 
     /// Replaces the file by these lines, as a whole or not at all.
@@ -95,7 +95,7 @@ impl RecoveryJournal {
         header: &JournalHeader,
         write: impl FnOnce(&mut CheckedWriter<&mut File>) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.begun_with = self.lines.length();
+        self.started_with = self.lines.length();
         let mut written = None;
         let replaced = whole_file::replace(&self.path, self.promise, |file| {
             let mut lines = CheckedWriter::resume(&mut *file, 0);
@@ -113,7 +113,7 @@ impl RecoveryJournal {
             fs::metadata(&self.path).is_ok_and(|there| file.metadata().is_ok_and(|it| same(&there, &it)));
         if stands {
             self.lines = CheckedWriter::resume(file, length);
-            self.begun_with = length;
+            self.started_with = length;
         }
         if stands { Ok(()) } else { replaced }
     }

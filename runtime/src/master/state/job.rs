@@ -260,7 +260,7 @@ impl JobEntry {
 
     /// Reports once that not all counters are kept.
     pub(super) fn report_left_out_counters(&mut self, now: Time) {
-        if self.records.sums.begins_to_leave_out_counters() {
+        if self.records.sums.leaves_out_counters() {
             let text =
                 format!("it counts by more than {COUNTERS_MAX} names: what further ones count is left out");
             self.incident(now, &text);

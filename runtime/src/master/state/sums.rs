@@ -70,7 +70,7 @@ impl Sums {
     }
 
     /// Returns true once, when counters were dropped for the first time.
-    pub(super) fn begins_to_leave_out_counters(&mut self) -> bool {
+    pub(super) fn leaves_out_counters(&mut self) -> bool {
         self.left_out && !std::mem::replace(&mut self.left_out_reported, true)
     }
 

@@ -139,7 +139,7 @@ impl<'a> Machines<'a> {
     }
 
     /// Starts a slot in which only machines of running reduces are taken.
-    pub(super) fn begin_slot(&mut self, slot: u64) {
+    pub(super) fn start_slot(&mut self, slot: u64) {
         self.slot = slot;
         self.free = self.config.machines - self.running.len() as u32;
         self.lines_drawn = PerStation::default();

@@ -215,7 +215,7 @@ impl<'a> SlottedRun<'a> {
 
     fn plan(&mut self, policy: &mut dyn Policy) {
         let SlottedRun { machines, rows, .. } = self;
-        machines.begin_slot(self.slot);
+        machines.start_slot(self.slot);
         let view = view(self.slot, machines.config, rows, &[]);
         let mut plan = Plan::new(machines);
         policy.plan(view, &mut plan);

@@ -135,7 +135,7 @@ impl Agent {
     pub(super) fn kill(&mut self, attempt: AttemptId) {
         if self.slots.work.withdraw(attempt) {
             self.running.remove(&attempt);
-            return self.refuse(attempt, FailureClass::Cancelled, "it was told to stop before it began");
+            return self.refuse(attempt, FailureClass::Cancelled, "it was stopped before it started");
         }
         self.slots.work.withdraw_suspended(attempt);
         match self.running.get_mut(&attempt) {

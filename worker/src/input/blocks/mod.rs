@@ -29,7 +29,7 @@ pub fn open_split<'a>(split: &'a Split, access: &'a dyn FileAccess, limits: &Inp
         split,
         access,
         limits: *limits,
-        pieces_begun: 0,
+        pieces_opened: 0,
         pieces_end: split.pieces.len(),
         current: None,
         source: Source { path: String::new(), input: split.input as usize },
@@ -55,7 +55,7 @@ pub struct SplitBlocks<'a> {
     split: &'a Split,
     access: &'a dyn FileAccess,
     limits: InputLimits,
-    pieces_begun: usize,
+    pieces_opened: usize,
     /// Number of pieces that are read; fewer than in the split once it was divided.
     pieces_end: usize,
     current: Option<PieceBlocks>,
@@ -90,8 +90,8 @@ impl SplitBlocks<'_> {
     }
 
     /// True if the first file is open. Before, nothing is known of what there is to give up.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.current.is_some() || 1 < self.pieces_begun
+    pub(crate) fn has_started(&self) -> bool {
+        self.current.is_some() || 1 < self.pieces_opened
     }
 
     /// Keeps this part of what is left to read and gives up the rest. Returns the number of bytes of the split that are kept, as
@@ -99,7 +99,7 @@ impl SplitBlocks<'_> {
     /// are known, so a split is divided in its current piece or between later ones.
     pub(crate) fn divide(&mut self, part: KeptPart) -> Option<u64> {
         let pieces = &self.split.pieces[..self.pieces_end];
-        let index = self.pieces_begun.checked_sub(1)?;
+        let index = self.pieces_opened.checked_sub(1)?;
         let lengths = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length).sum::<u64>();
         let here = self.current.as_ref().and_then(PieceBlocks::left);
         let left_here = here.map_or(0, |(at, end)| end - at);
@@ -141,10 +141,10 @@ impl SplitBlocks<'_> {
 
     /// Opens the next piece; `None` if there is none.
     fn open_next(&mut self) -> Result<Option<PieceBlocks>, InputError> {
-        let Some(piece) = self.split.pieces[..self.pieces_end].get(self.pieces_begun) else {
+        let Some(piece) = self.split.pieces[..self.pieces_end].get(self.pieces_opened) else {
             return Ok(None);
         };
-        self.pieces_begun += 1;
+        self.pieces_opened += 1;
         let file = self.access.open(piece)?;
         self.is_remote = file.is_remote();
         *self.bytes_by_place() += piece.length;

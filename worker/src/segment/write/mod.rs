@@ -156,7 +156,7 @@ impl SegmentsWriter {
     #[cold]
     fn start_partition(&mut self, partition: u32) -> Result<(), WriteError> {
         self.end()?;
-        assert!(self.index.may_begin(partition), "partition {partition} comes after a later one");
+        assert!(self.index.may_start(partition), "partition {partition} comes after a later one");
         let header = self.setting.header(partition);
         let start = self.flushed + self.buffer.len() as u64;
         self.buffer.extend_from_slice(&[0; HEADER_BYTES]);

@@ -1,7 +1,7 @@
 //! One simulated worker process of a random history: what it received, runs and keeps.
 
 use crate::command::Command;
-use crate::event::{Event, Slots};
+use crate::event::{Event, Failure, Slots};
 use crate::ids::{AttemptId, JobId, WorkerId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -50,6 +50,51 @@ impl SimWorker {
         while let Some(place) = self.queue.iter().position(|attempt| fits(self, attempt)) {
             let attempt = self.queue.remove(place).expect("it was found there");
             self.running.insert(attempt, Phase::Working);
+        }
+    }
+    /// Carries out a command that concerns this worker alone.
+    #[expect(clippy::collapsible_match, reason = "a guard should not change anything")]
+    pub(super) fn obey(&mut self, command: &Command) {
+        match *command {
+            Command::Kill { attempt, .. } => {
+                let place = self.queue.iter().position(|&other| other == attempt);
+                if self.running.remove(&attempt).is_some() || place.is_some() || self.parked.remove(&attempt)
+                {
+                    place.map(|place| self.queue.remove(place));
+                    self.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
+                }
+                self.outputs.remove(&attempt);
+            }
+            Command::Recall { attempt, .. } => {
+                if let Some(place) = self.queue.iter().position(|&other| other == attempt) {
+                    self.queue.remove(place);
+                    self.outbox.push_back(Event::AttemptReturned { attempt });
+                }
+            }
+            Command::Announce { job, map, from, .. } => {
+                self.wanted.insert((job, map.task.index), (map, from));
+            }
+            Command::Retract { job, map, .. } => {
+                self.wanted.retain(|&key, &mut (of, _)| key != (job, map.task.index) || of != map);
+            }
+            Command::RefuseCommit { attempt, .. } => {
+                if self.running.remove(&attempt).is_some() {
+                    self.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
+                }
+            }
+            Command::Forget { job, .. } => {
+                self.homes.retain(|key, _| key.0 != job);
+                self.wanted.retain(|key, _| key.0 != job);
+                self.outputs.retain(|output| output.task.job != job);
+                self.handed_over.retain(|attempt| attempt.task.job != job);
+            }
+            Command::Suspend { attempt, .. } => {
+                let waits = self.queue.contains(&attempt);
+                if waits || self.running.get(&attempt) == Some(&Phase::Working) {
+                    self.asked.insert(attempt);
+                }
+            }
+            _ => {}
         }
     }
 }

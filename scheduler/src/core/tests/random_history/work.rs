@@ -28,6 +28,7 @@ impl RandomHistory {
     }
 
     /// Lets some worker process a command.
+    #[expect(clippy::collapsible_match, reason = "a guard should not change anything")]
     pub(super) fn obey(&mut self) {
         let Some(worker) = self.some_worker() else { return };
         let cannot_move = self.chance(300);
@@ -40,23 +41,6 @@ impl RandomHistory {
         let mut granted = None;
         let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
         match sim_worker.inbox.pop_front() {
-            Some(Command::Kill { attempt, .. }) => {
-                let place = sim_worker.queue.iter().position(|&other| other == attempt);
-                if sim_worker.running.remove(&attempt).is_some()
-                    || place.is_some()
-                    || sim_worker.parked.remove(&attempt)
-                {
-                    place.map(|place| sim_worker.queue.remove(place));
-                    sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
-                }
-                sim_worker.outputs.remove(&attempt);
-            }
-            Some(Command::Recall { attempt, .. }) => {
-                if let Some(place) = sim_worker.queue.iter().position(|&other| other == attempt) {
-                    sim_worker.queue.remove(place);
-                    sim_worker.outbox.push_back(Event::AttemptReturned { attempt });
-                }
-            }
             Some(Command::Home { job, partition, .. }) => {
                 sim_worker.homes.insert((job, partition), BTreeSet::new());
                 *housed.entry((job, partition, worker)).or_default() += 1;
@@ -64,34 +48,11 @@ impl RandomHistory {
             Some(Command::Unhome { job, partition, .. }) => {
                 sim_worker.homes.remove(&(job, partition)).expect("unhomed where it was at home");
             }
-            Some(Command::Announce { job, map, from, .. }) => {
-                sim_worker.wanted.insert((job, map.task.index), (map, from));
-            }
-            Some(Command::Retract { job, map, .. }) => {
-                sim_worker.wanted.retain(|&key, &mut (of, _)| key != (job, map.task.index) || of != map);
-            }
             Some(Command::GrantCommit { attempt, .. }) => {
                 if sim_worker.running.get(&attempt) == Some(&Phase::Asked) {
                     sim_worker.running.insert(attempt, Phase::Granted);
                     self.published.insert((attempt.task.job, attempt.task.index));
                     granted = Some(attempt.task);
-                }
-            }
-            Some(Command::RefuseCommit { attempt, .. }) => {
-                if sim_worker.running.remove(&attempt).is_some() {
-                    sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Cancelled });
-                }
-            }
-            Some(Command::Forget { job, .. }) => {
-                sim_worker.homes.retain(|key, _| key.0 != job);
-                sim_worker.wanted.retain(|key, _| key.0 != job);
-                sim_worker.outputs.retain(|output| output.task.job != job);
-                sim_worker.handed_over.retain(|attempt| attempt.task.job != job);
-            }
-            Some(Command::Suspend { attempt, .. }) => {
-                let waits = sim_worker.queue.contains(&attempt);
-                if waits || sim_worker.running.get(&attempt) == Some(&Phase::Working) {
-                    sim_worker.asked.insert(attempt);
                 }
             }
             Some(Command::Resume { attempt, .. }) => {
@@ -111,15 +72,8 @@ impl RandomHistory {
                     sim_worker.outbox.push_back(Event::AttemptHandedOver { attempt });
                 }
             }
-            Some(Command::HandOver { .. }) => {}
-            Some(
-                Command::JobEnded { .. }
-                | Command::WakeAt { .. }
-                | Command::Divide { .. }
-                | Command::Launch { .. }
-                | Command::MapAdded { .. },
-            )
-            | None => {}
+            Some(command) => sim_worker.obey(&command),
+            None => {}
         }
         sim_worker.start_queued();
         self.one_publishes(granted);

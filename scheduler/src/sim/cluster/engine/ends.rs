@@ -45,7 +45,7 @@ impl<'a> Engine<'a> {
         self.report_at(self.now + delay, ended);
         self.output.observer.task(&run);
         self.output.observer.held(run.end, seq, held);
-        self.begin_queued(running.worker);
+        self.start_queued(running.worker);
     }
 
     /// Releases the slot of an attempt and records its time in it.
@@ -67,7 +67,7 @@ impl<'a> Engine<'a> {
         let held = self.jobs[&running.attempt.task.job].held;
         self.output.observer.held(run.end, run.seq, held);
         self.events.push(Event::AttemptSuspended { attempt: running.attempt });
-        self.begin_queued(running.worker);
+        self.start_queued(running.worker);
     }
 
     pub(super) fn transfer_ends(&mut self, foreseen: Foreseen) {

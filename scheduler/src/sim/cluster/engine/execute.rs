@@ -56,12 +56,12 @@ impl<'a> Engine<'a> {
                 Command::Launch { attempt, worker, .. } => {
                     self.inherit(attempt);
                     self.machines[place_of(worker)].queue.push_back(attempt);
-                    self.begin_queued(worker);
+                    self.start_queued(worker);
                 }
                 Command::Suspend { attempt, .. } => self.suspend(attempt),
                 Command::Resume { attempt, worker, .. } => {
                     self.machines[place_of(worker)].queue.push_back(attempt);
-                    self.begin_queued(worker);
+                    self.start_queued(worker);
                 }
                 Command::HandOver { attempt, .. } => self.events.push(Event::AttemptHandedOver { attempt }),
                 Command::Recall { attempt, worker } => {
@@ -126,7 +126,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Starts the oldest queued attempts that fit into free slots.
-    pub(super) fn begin_queued(&mut self, worker: WorkerId) {
+    pub(super) fn start_queued(&mut self, worker: WorkerId) {
         let place = place_of(worker);
         let slots = self.config.workers[place].slots;
         let machine = &mut self.machines[place];

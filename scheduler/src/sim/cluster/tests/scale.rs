@@ -58,7 +58,7 @@ fn mean_flow((policy, estimator): (&str, &str), seed: u64, factor: f64) -> f64 {
     let deciders = TestDeciders::named(&policy, "pull", Some(estimator)).0;
     let (mut sum, count) = (0.0, jobs.len() as f64);
     let mut sink = |record: &JobRecord| sum += record.completion - record.arrival;
-    run(&config(factor), deciders, jobs.into_iter(), &mut (), &mut sink).unwrap();
+    run(&config(factor), deciders, jobs, &mut (), &mut sink).unwrap();
     sum / count / factor
 }
 
