@@ -277,12 +277,12 @@ fn waits_after(record: &AttemptRecord, before: &AttemptRecord) -> String {
     waits(record)
 }
 
-/// True if its work was lost or failed, and not because it was cancelled, came back or was handed over.
+/// True if its work was lost or failed, and not because it was cancelled or came back.
 fn came_to_nothing(record: &AttemptRecord) -> bool {
-    use AttemptFailure::{HandedOver, Known, Returned};
+    use AttemptFailure::{Known, Returned};
     match &record.end {
         AttemptEnd::Lost => true,
-        AttemptEnd::Failed(HandedOver | Returned | Known(FailureClass::Cancelled), _)
+        AttemptEnd::Failed(Returned | Known(FailureClass::Cancelled), _)
         | AttemptEnd::Running
         | AttemptEnd::Succeeded => false,
         AttemptEnd::Failed(..) => true,
@@ -295,12 +295,11 @@ fn was_told_to_stop(record: &AttemptRecord) -> bool {
 
 /// Its outcome, to follow its name; empty if it succeeded.
 fn how(record: &AttemptRecord) -> String {
-    use AttemptFailure::{HandedOver, Returned};
+    use AttemptFailure::Returned;
     match &record.end {
         AttemptEnd::Running | AttemptEnd::Succeeded => String::new(),
         AttemptEnd::Lost => ": lost with its worker".to_owned(),
         AttemptEnd::Failed(..) if was_told_to_stop(record) => ": told to stop".to_owned(),
-        AttemptEnd::Failed(HandedOver, _) => ": handed over".to_owned(),
         AttemptEnd::Failed(Returned, _) => ": returned".to_owned(),
         end => end.shown().map_or_else(String::new, |(class, _)| format!(": failed ({class})")),
     }

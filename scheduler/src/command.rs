@@ -51,13 +51,6 @@ pub enum Command {
         /// Reason for this job and this worker.
         reason: LaunchReason,
     },
-    /// Write the state of this suspended attempt, end it and report it handed over. The next attempt of its task
-    /// continues from that state on another worker.
-    HandOver {
-        attempt: AttemptId,
-        /// Worker of the suspended attempt.
-        worker: WorkerId,
-    },
     /// Give up about half of what this running map attempt has left to read, and report it divided, or that it cannot
     /// be. An attempt that ends first reports its end alone.
     Divide {

@@ -276,9 +276,6 @@ pub enum Event {
     /// A running reduce attempt cannot be suspended as ordered. Its worker has no room to keep its state next
     /// to the task that would get its slot, or keeps too many already. It gets no further such orders.
     SuspensionRefused { attempt: AttemptId },
-    /// A suspended attempt has written its state and ended, so that the next attempt of its task can continue from
-    /// there, on any worker.
-    AttemptHandedOver { attempt: AttemptId },
     /// An attempt ended without a result and has released its slot.
     AttemptFailed { attempt: AttemptId, class: Failure },
     /// A worker returns a queued attempt as ordered, before it started.

@@ -52,10 +52,6 @@ fn read(story: &ReduceStory, body: &mut StoryBody) {
 }
 
 fn groups(facts: &StoryFacts, partition: u32, story: &ReduceStory, body: &mut StoryBody) {
-    if story.groups_before > 0 {
-        let before = counted(story.groups_before, "group", "groups");
-        body.words(format!("An earlier attempt, which handed over, had reduced {before}."));
-    }
     let (head, called) = match story.combines {
         true => ("total", "The reducer was called once for each key, in the order of keys, with its total:"),
         false => (

@@ -123,7 +123,7 @@ fn usage(trace: &JobTrace) -> SlotUsage {
         paced += report.paced_ns;
         suspended += report.suspended_ns;
         usage.suspensions += report.suspensions;
-        if is_useful(attempt) {
+        if attempt.end == AttemptEnd::Succeeded {
             let station = usize::from(attempt.attempt.task.kind == TaskKind::Reduce);
             usage.slot_seconds[station] += held(attempt).unwrap_or(0.0);
             usage.work_seconds[station] += worked(attempt).unwrap_or(0.0);
@@ -158,11 +158,6 @@ fn worked(attempt: &AttemptRecord) -> Option<f64> {
     held(attempt).map(|held| (held - paced as f64 / 1e9).max(0.0))
 }
 
-/// True if the work of an attempt counts in the end: it succeeded, or another attempt resumed from its state.
-fn is_useful(attempt: &AttemptRecord) -> bool {
-    attempt.end == AttemptEnd::Succeeded || attempt.end.is_handed_over()
-}
-
 /// Returns the intervals in which an attempt held a slot: one, or several if it was suspended.
 fn spans(job: u32, attempt: &AttemptRecord, base: u64) -> Vec<SlotSpan> {
     let (Some(from), Some(to)) = (attempt.started_ns, attempt.ended_ns) else { return Vec::new() };
@@ -189,7 +184,7 @@ fn spans(job: u32, attempt: &AttemptRecord, base: u64) -> Vec<SlotSpan> {
         since = back.clamp(left, to.max(left));
     }
     pieces.push((since, to.max(since)));
-    // An attempt that was handed over ends suspended, and has no last interval.
+    // An attempt that ends while it is suspended has no last interval.
     let last = pieces.len() - 1;
     let pieces =
         pieces.into_iter().enumerate().filter(|&(place, (from, to))| place == 0 || place < last || from < to);
@@ -250,9 +245,5 @@ mod tests {
         let found: Vec<(f64, f64)> = spans(0, &one, second).iter().map(|span| (span.from, span.to)).collect();
         assert_eq!(found, [(1.0, 3.0), (5.0, 9.0)]);
         assert_eq!(held(&one), Some(6.0));
-        let handed_over = attempt(&[(4 * second, 10 * second)], AttemptEnd::handed_over());
-        assert_eq!(spans(0, &handed_over, second).len(), 1);
-        assert!(is_useful(&handed_over) && !is_useful(&attempt(&[], AttemptEnd::Lost)));
-        assert_eq!(held(&handed_over), Some(2.0));
     }
 }

@@ -220,7 +220,7 @@ impl ErrorCode {
     }
 }
 
-/// Outcome of an attempt. In JSON, a handover and a return are failures with a class of their own.
+/// Outcome of an attempt. In JSON, a return is a failure with a class of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
@@ -238,8 +238,6 @@ pub enum AttemptEnd {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptFailure {
-    /// It was suspended, and another attempt continues from its state.
-    HandedOver,
     /// It came back from its worker's queue before it had started.
     Returned,
     /// As reported by the worker.
@@ -251,22 +249,10 @@ pub enum AttemptFailure {
 }
 
 impl AttemptEnd {
-    /// End of an attempt that another one continues.
-    #[must_use]
-    pub fn handed_over() -> Self {
-        Self::Failed(AttemptFailure::HandedOver, "another attempt goes on from there".to_owned())
-    }
-
     /// End of an attempt that came back before it had started.
     #[must_use]
     pub fn returned() -> Self {
         Self::Failed(AttemptFailure::Returned, "it had not started".to_owned())
-    }
-
-    /// True if another attempt continues from its state.
-    #[must_use]
-    pub fn is_handed_over(&self) -> bool {
-        matches!(self, Self::Failed(AttemptFailure::HandedOver, _))
     }
 
     /// True if it came back before it had started.
@@ -280,7 +266,6 @@ impl AttemptEnd {
     pub fn shown(&self) -> Option<(&str, &str)> {
         let Self::Failed(class, message) = self else { return None };
         let word = match class {
-            AttemptFailure::HandedOver => "handed_over",
             AttemptFailure::Returned => "returned",
             AttemptFailure::Known(class) => class.word(),
             AttemptFailure::Other(word) => word,

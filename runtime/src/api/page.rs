@@ -54,8 +54,6 @@ pub enum FeedEnd {
     Suspended,
     /// It succeeded.
     Succeeded,
-    /// Another worker continues it.
-    HandedOver,
     /// It came back before it had started.
     Returned,
     /// It failed, or was cancelled.

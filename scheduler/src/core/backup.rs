@@ -158,7 +158,7 @@ fn find_slow_attempts(ledger: &Ledger, limits: &BackupLimits) -> SlowSearch {
 }
 
 /// Returns the measurements of an attempt that holds a slot, if enough of its peers have ended. Reduces that
-/// continue another attempt or are about to be suspended are excluded.
+/// are about to be suspended are excluded.
 fn running<'a>(
     ledger: &'a Ledger,
     attempt: AttemptId,
@@ -171,8 +171,8 @@ fn running<'a>(
         return None;
     }
     let job = ledger.jobs.get(&attempt.task.job)?;
-    let (reduces, index) = (attempt.task.kind == TaskKind::Reduce, attempt.task.index as usize);
-    if reduces && (record.hold != SlotHold::Suspendable || job.reduces[index].continues.is_some()) {
+    let reduces = attempt.task.kind == TaskKind::Reduce;
+    if reduces && record.hold != SlotHold::Suspendable {
         return None;
     }
     let input = job.input_of(attempt.task);

@@ -172,17 +172,17 @@ impl Core {
         }
         self.ledger.end_backoff(commands);
         self.ledger.try_routes(before, commands);
+        self.leave_draining(commands);
         self.settle(commands);
         self.leave_slow_homes(commands);
         self.observe(ticked);
         let preempted = self.preempt(commands);
         let wish = self.plan(commands);
-        let moved = self.hand_over(commands);
         let rehomed = self.rehome(commands);
         let again = self.recall(commands);
         let divided = self.divide(commands);
         let backups = self.back_up(commands);
-        self.ask_for_wake([preempted, wish, moved, rehomed, again, divided, backups], commands);
+        self.ask_for_wake([preempted, wish, rehomed, again, divided, backups], commands);
     }
 
     /// Lets the policy plan, and executes its plan.
@@ -212,7 +212,7 @@ impl Core {
     /// Requests one standing wake, at the earliest of several times. These are the given wishes, the end of a
     /// pause, the end of a grace period (without workers, or without those that maps are pinned to), and the
     /// next try of a cut route.
-    fn ask_for_wake(&mut self, wishes: [Option<Time>; 7], commands: &mut Vec<Command>) {
+    fn ask_for_wake(&mut self, wishes: [Option<Time>; 6], commands: &mut Vec<Command>) {
         let now = self.ledger.now;
         let pause = self.ledger.waits.backing_off.first().map(|&(due, _)| due);
         let (grace, orphans) = (settle::grace_ends(&self.ledger), settle::orphans_end(&self.ledger));

@@ -24,16 +24,6 @@ impl Core {
         self.shuffle_revision
     }
 
-    /// Returns the handed-over attempt that this one continues. `None` if it starts from its inputs, as all others do;
-    /// it then uses no files of an earlier attempt.
-    #[must_use]
-    pub fn continues(&self, attempt: AttemptId) -> Option<AttemptId> {
-        self.ledger.attempts.get(&attempt).filter(|_| attempt.task.kind == TaskKind::Reduce)?;
-        let job = self.ledger.jobs.get(&attempt.task.job)?;
-        let continued = job.reduces.get(attempt.task.index as usize)?.continues?;
-        (continued.attempt.epoch < attempt.epoch).then_some(continued.attempt)
-    }
-
     /// Number of events that came too late to matter and were ignored.
     #[must_use]
     pub fn late_events(&self) -> u64 {

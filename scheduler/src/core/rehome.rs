@@ -90,7 +90,7 @@ fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec
     for &partition in partitions.iter().rev() {
         let reduce = &job.reduces[partition as usize];
         let begun = !matches!(reduce.state, ReduceState::Gathering | ReduceState::Ready);
-        if begun || reduce.moved || reduce.continues.is_some() {
+        if begun || reduce.moved {
             continue;
         }
         let fits = |id: &WorkerId| {
@@ -129,7 +129,7 @@ fn moves(ledger: &Ledger) -> Vec<HomeMove> {
                 let best = idle.iter().filter(|&(&worker, &slots)| 0 < slots && fits(worker));
                 let best = best.max_by_key(|&(&worker, &slots)| (slots, std::cmp::Reverse(worker)));
                 let Some((&to, _)) = best else { break };
-                if !reduce.moved && reduce.continues.is_none() {
+                if !reduce.moved {
                     moves.push((job.id, partition, to));
                     idle.entry(to).and_modify(|slots| *slots -= 1);
                 }

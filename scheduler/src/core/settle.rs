@@ -67,8 +67,7 @@ impl Core {
         let job = ledger.jobs.get_mut(&id).expect("only live jobs are housed");
         let mut new = BTreeSet::new();
         for partition in job.homes.unassigned.clone() {
-            let goes_on = job.reduces[partition as usize].continues.is_some();
-            let request = HomeRequest { job, partition, goes_on, workers: &ledger.workers };
+            let request = HomeRequest { job, partition, workers: &ledger.workers };
             let home = self.placement.home(request);
             assert!(
                 ledger.workers.is_live(home),

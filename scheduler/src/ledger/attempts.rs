@@ -76,10 +76,8 @@ pub(crate) enum SlotHold {
     Leaving,
     /// The attempt was ordered to leave its slot and cannot.
     Staying,
-    /// The attempt is suspended. With `stays` it cannot be handed over.
-    Suspended { stays: bool },
-    /// The attempt is suspended and was ordered to hand over.
-    HandingOver,
+    /// The attempt is suspended.
+    Suspended,
 }
 
 impl SlotHold {
@@ -91,7 +89,7 @@ impl SlotHold {
 
     /// True if it has no slot.
     pub(crate) fn is_parked(self) -> bool {
-        matches!(self, SlotHold::Suspended { .. } | SlotHold::HandingOver)
+        self == SlotHold::Suspended
     }
 }
 
@@ -144,9 +142,6 @@ impl Ledger {
                 let found = job.reduce_queue.ready.remove(worker, task.index, &mut self.workers);
                 assert!(found, "{task} launched on {worker}, where it is not ready");
                 job.set_reduce(task.index, ReduceState::Running);
-                // Files written on a lost worker are lost as well.
-                let continues = &mut job.reduces[task.index as usize].continues;
-                continues.take_if(|continued| !self.workers.is_live(continued.at));
             }
         }
         let quick = job.is_quick(task, &self.config.ahead);
@@ -230,6 +225,10 @@ impl Ledger {
     fn leave_parked(&mut self, attempt: AttemptId, record: &Attempt) {
         if self.workers.is_live(record.worker) {
             self.workers.forget_parked(record.worker, attempt);
+            // One that is dying was removed from the line before; another attempt of its task may be there.
+            if record.dying {
+                return;
+            }
             if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
                 job.reduce_queue.parked.remove(record.worker, attempt.task.index, &mut self.workers);
             }

@@ -36,7 +36,7 @@ pub struct CoreConfig {
     /// Bytes per second that each worker can receive from others, for estimates of the shuffle; `None`, the default,
     /// means no limit.
     pub network: Option<Bytes>,
-    /// Limits of suspending and handing over running reduces.
+    /// Limits of suspending running reduces.
     #[serde(flatten)]
     pub suspending: SuspendLimits,
     /// Limits of moving ready reduces to another home.
@@ -90,18 +90,11 @@ pub struct SuspendLimits {
     pub suspend_after_min: Span,
     /// Maximum number of suspended attempts per worker, since each keeps its memory and its thread; 64.
     pub suspended_per_worker_max: u32,
-    /// Time that a suspended attempt waits for a slot of its worker while a slot elsewhere is idle; 2 s. Then it is
-    /// handed over and its segments are fetched again.
-    pub hand_over_after: Span,
 }
 
 impl Default for SuspendLimits {
     fn default() -> Self {
-        Self {
-            suspend_after_min: Span::milliseconds(200),
-            suspended_per_worker_max: 64,
-            hand_over_after: Span::whole_seconds(2),
-        }
+        Self { suspend_after_min: Span::milliseconds(200), suspended_per_worker_max: 64 }
     }
 }
 

@@ -54,7 +54,6 @@ impl Ledger {
             Event::AttemptFailed { attempt, class } => self.failed(*attempt, *class, out),
             Event::AttemptSuspended { attempt } => self.suspended(*attempt),
             Event::SuspensionRefused { attempt } => self.suspension_refused(*attempt),
-            Event::AttemptHandedOver { attempt } => self.handed_over(*attempt, out),
             Event::AttemptReturned { attempt } => self.returned(*attempt, out),
             Event::Fetched { job, home, map, partitions } => {
                 self.fetched((*job, *map), *home, partitions, out);

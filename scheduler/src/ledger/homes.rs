@@ -99,7 +99,6 @@ impl Job {
     /// Stops gathering for a reduce that is done.
     pub(crate) fn finish_reduce(&mut self, partition: u32) {
         self.set_reduce(partition, ReduceState::Done);
-        self.reduces[partition as usize].continues = None;
         let home = self.reduces[partition as usize].home.take().expect("a running reduce has a home");
         self.homes.gathered.entry(home).or_default().ended += 1;
         self.leave_home(home, partition);
@@ -116,9 +115,7 @@ impl Job {
     ) {
         self.close_second(partition, workers, out);
         let home = self.reduces[partition as usize].home.expect("a running reduce has a home");
-        // An attempt that could not continue from another's files restarts from the gathered segments.
-        let continued = self.drop_continuation(partition, class, workers);
-        let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt) && !continued;
+        let gathered_is_bad = matches!(class, Failure::Fetch | Failure::Corrupt);
         if gathered_is_bad {
             self.reduces[partition as usize].tries.avoid(home);
         }

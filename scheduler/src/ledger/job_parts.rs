@@ -23,9 +23,8 @@ pub(crate) struct JobTally {
     pub(crate) reduce_time: Span,
     pub(crate) first_launch: Option<Time>,
     pub(crate) maps_done_at: Option<Time>,
-    /// Number of suspensions and hand-overs of attempts.
+    /// Number of suspensions of attempts.
     pub(crate) suspended: u32,
-    pub(crate) handed_over: u32,
     pub(crate) backups: BackupTotals,
 }
 

@@ -221,7 +221,7 @@ impl Ledger {
             out.push(Command::Kill { attempt, worker: record.worker });
             match record.hold {
                 SlotHold::Suspendable => self.set_hold(attempt, SlotHold::Firm),
-                _ => drop(self.suspensions.stranded.remove(&attempt)),
+                _ => drop(self.suspensions.suspended.remove(&attempt)),
             }
         }
         for &worker in job.workers.informed.iter().filter(|&&worker| self.workers.is_live(worker)) {

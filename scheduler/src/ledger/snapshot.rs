@@ -89,8 +89,6 @@ pub struct AttemptTotals {
     pub localities: [u32; 4],
     /// Number of suspensions.
     pub suspended: u32,
-    /// Number of suspended attempts that were handed over to continue elsewhere.
-    pub handed_over: u32,
     /// Speculative attempts.
     pub backups: BackupTotals,
 }
@@ -144,7 +142,6 @@ impl JobSnapshot {
                 failed: job.tally.failed,
                 localities: job.tally.localities,
                 suspended: job.tally.suspended,
-                handed_over: job.tally.handed_over,
                 backups: job.tally.backups,
             },
             map_output: job.tally.map_bytes,
@@ -208,8 +205,6 @@ pub struct AttemptSnapshot {
     pub suspended: bool,
     /// True if it was ordered to leave its slot and has not done so yet.
     pub leaving: bool,
-    /// True if it is suspended and was ordered to hand over.
-    pub handing_over: bool,
     /// True if it is a map that was ordered to divide its split and has not responded.
     pub dividing: bool,
     /// True if it was killed.
@@ -226,7 +221,6 @@ impl AttemptSnapshot {
             queued: attempt.queued,
             suspended: attempt.hold.is_parked(),
             leaving: attempt.hold == SlotHold::Leaving,
-            handing_over: attempt.hold == SlotHold::HandingOver,
             dividing: matches!(attempt.division, DivisionState::Ordered(_)),
             dying: attempt.dying,
             said: attempt.read.map(|(at, _)| at),

@@ -1,31 +1,28 @@
-//! Reduce attempts that leave their slot before they end: suspended, resumed, handed over.
+//! Reduce attempts that leave their slot before they end: suspended, resumed, given up.
 //!
-//! A suspended attempt keeps its state at its worker and holds no slot. It either continues there, or it writes its
-//! state to files, from which the next attempt of its task continues on another worker.
+//! A suspended attempt keeps its state at its worker and holds no slot. It either continues there, or it is given up and
+//! its task starts again on another worker.
 //!
 //! Invariants: an attempt that may publish keeps its slot; a partition is in
-//! [`ReduceQueue::parked`](crate::ledger::ReduceQueue::parked) exactly while its attempt is suspended and not handing
-//! over.
+//! [`ReduceQueue::parked`](crate::ledger::ReduceQueue::parked) exactly while its attempt is suspended and not given
+//! up.
 
 use crate::command::Command;
 use crate::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use crate::ledger::attempts::{SlotHold, station_of};
-use crate::ledger::tasks::{Continued, ReduceState};
-use crate::ledger::workers::Workers;
+use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger};
 use crate::plan::Line;
-use crate::units::Time;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Attempts by the possible changes of their slots.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Suspensions {
     /// Live attempts that can be ordered to suspend.
     pub(crate) suspendable: BTreeSet<AttemptId>,
-    /// Suspended attempts that can be handed over, and since when each could only continue elsewhere.
-    pub(crate) stranded: BTreeMap<AttemptId, Option<Time>>,
-    /// Reduces that were ordered to continue elsewhere. Some may have done so already.
-    pub(crate) moving: BTreeSet<TaskId>,
+    /// Suspended attempts that are not to end.
+    #[serde(default)]
+    pub(crate) suspended: BTreeSet<AttemptId>,
 }
 
 impl Ledger {
@@ -33,7 +30,7 @@ impl Ledger {
         let record = self.attempts.get_mut(&attempt).expect("only attempts of the table hold slots");
         let before = std::mem::replace(&mut record.hold, hold);
         let worker = record.worker;
-        let movable = hold == SlotHold::Suspended { stays: false } && !record.dying;
+        let counts = hold == SlotHold::Suspended && !record.dying;
         self.workers.count_hold(worker, before, hold);
         if before == SlotHold::Suspendable {
             self.suspensions.suspendable.remove(&attempt);
@@ -41,9 +38,9 @@ impl Ledger {
         if hold == SlotHold::Suspendable {
             self.suspensions.suspendable.insert(attempt);
         }
-        self.suspensions.stranded.remove(&attempt);
-        if movable {
-            self.suspensions.stranded.insert(attempt, None);
+        self.suspensions.suspended.remove(&attempt);
+        if counts {
+            self.suspensions.suspended.insert(attempt);
         }
         let kind = attempt.task.kind;
         let [before, after] = [before, hold].map(|hold| u32::from(hold.yields(kind)));
@@ -56,14 +53,10 @@ impl Ledger {
         }
     }
 
-    /// Handles an attempt that has left its slot, or that is still suspended because it cannot be handed over.
+    /// Handles an attempt that has left its slot.
     pub(crate) fn suspended(&mut self, attempt: AttemptId) {
         match self.attempts.get(&attempt).map(|record| record.hold) {
             Some(SlotHold::Leaving) => self.park(attempt),
-            Some(SlotHold::HandingOver) => {
-                self.set_hold(attempt, SlotHold::Suspended { stays: true });
-                self.wait_for_slot(attempt);
-            }
             // It ended first, or the report is outdated.
             _ => self.late(),
         }
@@ -79,7 +72,7 @@ impl Ledger {
     }
 
     fn park(&mut self, attempt: AttemptId) {
-        self.set_hold(attempt, SlotHold::Suspended { stays: false });
+        self.set_hold(attempt, SlotHold::Suspended);
         let now = self.now;
         let record = self.attempts.get_mut(&attempt).expect("it was found in the table");
         record.ran += now.since(record.since);
@@ -111,10 +104,7 @@ impl Ledger {
     pub(crate) fn resume(&mut self, attempt: AttemptId, line: Option<Line>) -> WorkerId {
         let now = self.now;
         let record = self.attempts.get_mut(&attempt).expect("suspended attempts are in the table");
-        assert!(
-            matches!(record.hold, SlotHold::Suspended { .. }),
-            "{attempt} resumed, which is not suspended"
-        );
+        assert!(record.hold == SlotHold::Suspended, "{attempt} resumed, which is not suspended");
         record.since = now;
         record.line = line;
         let worker = record.worker;
@@ -129,29 +119,17 @@ impl Ledger {
         worker
     }
 
-    /// Marks a suspended attempt as ordered to hand over.
-    pub(crate) fn ask_to_hand_over(&mut self, attempt: AttemptId) -> WorkerId {
-        self.set_hold(attempt, SlotHold::HandingOver);
-        let worker = self.attempts[&attempt].worker;
-        let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of live jobs are handed over");
+    /// Stops a suspended attempt, whose task starts again elsewhere.
+    pub(crate) fn give_up_suspended(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
+        let record = self.attempts.get_mut(&attempt).expect("suspended attempts are in the table");
+        record.dying = true;
+        let worker = record.worker;
+        self.suspensions.suspended.remove(&attempt);
+        let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
+        job.attempts.live.remove(&attempt);
         job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);
         self.unseen.dirty.insert(attempt.task.job);
-        self.suspensions.moving.insert(attempt.task);
-        worker
-    }
-
-    /// Handles a suspended attempt that has written its state: its partition gets another home.
-    pub(crate) fn handed_over(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
-        let handing = |record: &crate::ledger::attempts::Attempt| record.hold == SlotHold::HandingOver;
-        if !self.attempts.get(&attempt).is_some_and(handing) {
-            return self.late();
-        }
-        let Some(record) = self.release(attempt).filter(|record| !record.dying) else { return };
-        let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
-        job.tally.reduce_time += record.ran;
-        job.tally.handed_over += 1;
-        let reduce = &mut job.reduces[attempt.task.index as usize];
-        reduce.continues = Some(Continued { attempt, at: record.worker });
+        out.push(Command::Kill { attempt, worker });
         job.unhome(attempt.task.index, &mut self.workers, out);
     }
 }
@@ -162,19 +140,5 @@ impl Job {
         let tries = &self.reduces[index as usize].tries;
         assert!(0 < tries.launched, "{}: reduce {index} was never launched", self.id);
         TaskId::reduce(self.id, index).attempt(tries.current)
-    }
-
-    /// Drops the files of a handed-over attempt after its successor failed: the successor could not fetch them, or they
-    /// may be the cause of the failure.
-    pub(crate) fn drop_continuation(
-        &mut self,
-        partition: u32,
-        class: crate::event::Failure,
-        workers: &Workers,
-    ) -> bool {
-        use crate::event::Failure;
-        let spoilt = matches!(class, Failure::Fetch | Failure::Corrupt | Failure::User);
-        let continues = &mut self.reduces[partition as usize].continues;
-        continues.take_if(|continued| spoilt || !workers.is_live(continued.at)).is_some()
     }
 }

@@ -1,7 +1,7 @@
 //! One map or reduce task: its state, its attempts and its commit permit.
 
 use crate::event::Fingerprint;
-use crate::ids::{AttemptId, WorkerId};
+use crate::ids::WorkerId;
 use crate::units::{Bytes, Span};
 
 /// State of a map. Legal changes: `Waiting -> Running -> Done`, and back to `Waiting` when the attempt failed, or when
@@ -128,17 +128,6 @@ pub(crate) struct ReduceTask {
     pub(crate) moved: bool,
     /// Maps whose segment is at the home.
     pub(crate) gathered: Bits,
-    /// State from which the next or running attempt continues; `None` means from its inputs.
-    pub(crate) continues: Option<Continued>,
-}
-
-/// State from which the next attempt of a reduce continues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Continued {
-    /// Attempt that was handed over.
-    pub(crate) attempt: AttemptId,
-    /// Worker that keeps the files it wrote.
-    pub(crate) at: WorkerId,
 }
 
 /// Number of partitions that have their segment of each map at one home, including those whose reduce ended there. It

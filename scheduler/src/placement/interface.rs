@@ -33,9 +33,6 @@ pub struct Choice {
 pub struct HomeRequest<'a> {
     pub job: &'a Job,
     pub partition: u32,
-    /// True if its reduce has started elsewhere and continues where it gets a slot: workers with a free slot come
-    /// first.
-    pub goes_on: bool,
     /// Workers; at least one is live.
     pub workers: &'a Workers,
 }

@@ -49,12 +49,11 @@ impl Placement for Pull {
     /// Returns the worker with the fewest homes of this job per slot, scaled by its speed if it is slow. Ties go to the
     /// next worker after that of the last home, over all jobs. Workers where the reduce failed are avoided.
     fn home(&mut self, request: HomeRequest<'_>) -> WorkerId {
-        let HomeRequest { job, partition, goes_on, workers } = request;
+        let HomeRequest { job, partition, workers } = request;
         let key = |id: WorkerId, slots: u32| {
             let load = homes_load(job.homes_at(id) + 1, slots, workers.delay(id));
             let avoided = job.avoids(TaskKind::Reduce, partition, id);
-            let busy = goes_on && workers.get(id).is_none_or(|worker| worker.free(TaskKind::Reduce) == 0);
-            (avoided, busy, load, self.last_home.is_some_and(|last| id <= last), id)
+            (avoided, load, self.last_home.is_some_and(|last| id <= last), id)
         };
         let home = workers
             .iter()

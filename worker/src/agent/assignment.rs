@@ -5,12 +5,11 @@ use super::capture::CaptureMark;
 use super::failed::Failed;
 use super::job::RunningJob;
 use super::memory_peak::MemoryPeak;
-use super::part_file::PartFile;
 use super::started::StartedAttempts;
 use crate::budget::Budget;
 use crate::http::{Pool, Secret};
 use crate::input::{FileStamp, Split};
-use crate::protocol::{AttemptReport, Continuation, HandOver, Part};
+use crate::protocol::{AttemptReport, Part};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::{HeldSegment, SegmentStore};
 use crate::task::Progress;
@@ -27,8 +26,6 @@ pub(crate) struct Assignment {
     pub attempt: AttemptId,
     pub job: Arc<RunningJob>,
     pub input: AttemptInput,
-    /// State from which a reduce that was handed over continues; `None` to start from the beginning.
-    pub resume: Option<Continuation>,
     /// True if nothing else runs in this process meanwhile, and the attempt gets less memory for its
     /// pairs than others.
     pub alone: bool,
@@ -60,8 +57,7 @@ pub enum Permit {
 pub enum SlotEvent {
     /// The attempt has built its part and asks to publish it.
     WantsCommit(AttemptId),
-    /// The attempt is suspended between two groups and has left its slot. Reported again if it was to be
-    /// handed over and cannot.
+    /// The attempt is suspended between two groups and has left its slot.
     Suspended {
         attempt: AttemptId,
         /// Bytes that user code of this process had written by then; 0 if its output is not captured.
@@ -106,13 +102,6 @@ pub enum Done {
         stamp: FileStamp,
         /// Local copy of it that this worker does not need any more.
         sent: bool,
-    },
-    /// State of a suspended attempt, from which another attempt continues.
-    HandedOver {
-        /// State of the attempt.
-        state: Box<HandOver>,
-        /// File with its output so far.
-        built: PartFile,
     },
 }
 

@@ -1,7 +1,6 @@
-//! Routes that a worker serves to other workers and submitters: segments, files, listings, handovers.
+//! Routes that a worker serves to other workers and submitters: segments, files, listings.
 
 use super::config::WorkerConfig;
-use super::handed_over::{self, HandoverStore};
 use super::{check, files};
 use crate::http::{self, Access, Body, RouteAuth, Secret, ServerConfig};
 use crate::input::FilePath;
@@ -34,11 +33,6 @@ impl RouteAuth for ShuffleAuth {
         if [files::SAMPLE_ROUTE, check::CHECK_ROUTE].contains(&path) && method == Method::POST {
             return self.list();
         }
-        if let Some((job, _)) = handed_over::parse_route(path)
-            && method == Method::GET
-        {
-            return self.store.key(job).map_or(Access::Closed, Access::Secret);
-        }
         let mut parts = path.strip_prefix('/').unwrap_or(path).splitn(2, '/');
         let asked = (parts.next(), parts.next().and_then(|job| job.parse::<JobId>().ok()));
         match asked {
@@ -56,7 +50,6 @@ pub(super) fn serve_shuffle(
     listener: tokio::net::TcpListener,
     config: &WorkerConfig,
     store: SegmentStore,
-    handovers: HandoverStore,
     list: Arc<OnceLock<Secret>>,
     mut shutdown: tokio::sync::watch::Receiver<bool>,
 ) {
@@ -71,11 +64,11 @@ pub(super) fn serve_shuffle(
     }
     let (plaintext, spill) = (config.bind.permissions.plaintext(), SpillDirs::new(config.spill_dirs.clone()));
     let handler = move |request: Request<Incoming>| {
-        let (store, handovers, pace, spill) = (store.clone(), handovers.clone(), pace.clone(), spill.clone());
+        let (store, pace, spill) = (store.clone(), pace.clone(), spill.clone());
         async move {
             match request.uri().path() == check::CHECK_ROUTE {
                 true => check::answer_check(plaintext, spill, request).await,
-                false => respond(store, handovers, pace, request).await,
+                false => respond(store, pace, request).await,
             }
         }
     };
@@ -87,18 +80,10 @@ pub(super) fn serve_shuffle(
     });
 }
 
-async fn respond(
-    store: SegmentStore,
-    handovers: HandoverStore,
-    pace: Option<OutPace>,
-    request: Request<Incoming>,
-) -> Response<Body> {
+async fn respond(store: SegmentStore, pace: Option<OutPace>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if let Some(job) = path.strip_prefix("/shuffle/").and_then(|job| job.parse().ok()) {
         return serve::segments_at(pace.as_ref(), &store, job, request).await;
-    }
-    if let Some((job, name)) = handed_over::parse_route(&path) {
-        return handovers.serve(job, name).await;
     }
     if path.starts_with("/files/") {
         return files::serve_range(Served::Any, request).await;

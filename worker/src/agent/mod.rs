@@ -16,7 +16,6 @@ mod end_requests;
 mod failed;
 pub mod files;
 mod frames;
-mod handed_over;
 mod job;
 mod memory_peak;
 mod part_file;
@@ -32,7 +31,6 @@ use crate::shuffle::store::SegmentStore;
 use auth::serve_shuffle;
 use connect::{introduction, join};
 use control::{Agent, JoinedWorker};
-use handed_over::HandoverStore;
 use rejoin::{Greeted, NotGreeted, greet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -63,9 +61,8 @@ pub async fn run(
     // For an empty host the master uses the address that it sees.
     let shuffle =
         Endpoint { host: config.settings.advertise.clone().unwrap_or_default(), port: address.port(), pin };
-    let handovers = HandoverStore::default();
     let list = Arc::new(OnceLock::new());
-    serve_shuffle(listener, &config, store.clone(), handovers.clone(), list.clone(), requests.end.clone());
+    serve_shuffle(listener, &config, store.clone(), list.clone(), requests.end.clone());
 
     let io = join(&config, &mut requests).await?;
     let Some(io) = io else { return Ok(WorkerExit::Shutdown) };
@@ -83,7 +80,7 @@ pub async fn run(
     let _ = list.set(list_key);
     tracing::info!(%worker, %master, slots = config.settings.slots.total(), "joined");
 
-    let joined = JoinedWorker { worker, store, handovers, epoch, frames, written, session, hello };
+    let joined = JoinedWorker { worker, store, epoch, frames, written, session, hello };
     let mut agent = Agent::new(config, jobs, joined)?;
     let exit = agent.drive(incoming, requests, heartbeat_ms).await;
     let written = agent.leave();

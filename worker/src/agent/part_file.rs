@@ -19,12 +19,6 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Creates the value for a file of this directory.
-    #[cfg(test)]
-    pub(super) fn at(directory: Directory, name: &str) -> Self {
-        Self { directory: Arc::new(directory), name: name.to_owned(), in_output: true }
-    }
-
     /// Returns the file of a named output's part, next to this one.
     pub(super) fn named(&self, output: &PlainName) -> Self {
         Self { name: commit::named_built_name(&self.name, output), ..self.clone() }

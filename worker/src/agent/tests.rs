@@ -1,26 +1,25 @@
-//! Tests of a worker from the side of its master, without a network between them: suspension, handover,
-//! pools, pace.
+//! Tests of a worker from the side of its master, without a network between them: suspension, pools, pace.
 
 use super::control::JoinedWorker;
 use super::*;
-use crate::api::{Input, JobPlan, Mapper, PlanError, Reducer, TaskContext, TaskError, TaskResult};
+use crate::api::{Input, JobPlan, Mapper, PlanError, Reducer, TaskContext, TaskResult};
 use crate::collect::Emitter;
 use crate::commit::{built_name, part_name};
 use crate::http::{Bind, Permissions, Secret, Token};
 use crate::input::record::{Record, RecordFormat};
 use crate::input::{Compression, FilePath, FileStamp, Split};
 use crate::merge::Values;
+use crate::output::Output;
 use crate::output::PartFormat;
-use crate::output::{Output, unpacking};
 use crate::protocol::{
-    AttemptReport, Continuation, FailureClass, FrameReader, HandOver, JobOrder, MasterFrame, RecordLimits,
-    Session, Slots, WorkerFrame,
+    AttemptReport, FailureClass, FrameReader, JobOrder, MasterFrame, RecordLimits, Session, Slots,
+    WorkerFrame,
 };
 use crate::shuffle::plan::FetchLimits;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Bytes;
 use std::collections::VecDeque;
-use std::io::{Cursor, Write};
+use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex};
 use tokio::net::TcpListener;
@@ -91,13 +90,6 @@ impl Reducer for Numbered {
         out.pair(key, values.iter().sum::<u64>() + self.number);
         Ok(())
     }
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(self.number.to_le_bytes().to_vec())
-    }
-    fn restore(&mut self, saved: &[u8]) -> TaskResult {
-        self.number = u64::from_le_bytes(saved.try_into().map_err(|_| TaskError::new("eight bytes"))?);
-        Ok(())
-    }
 }
 
 struct Source(Arc<Gate>);
@@ -158,8 +150,8 @@ impl TestMaster {
             capture: None,
         };
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let (store, handovers) = (SegmentStore::default(), HandoverStore::default());
-        serve_shuffle(listener, &config, store.clone(), handovers.clone(), Arc::default(), stopped.clone());
+        let store = SegmentStore::default();
+        serve_shuffle(listener, &config, store.clone(), Arc::default(), stopped.clone());
         let (orders, incoming) = channel(16);
         let (frames, said) = unbounded_channel();
         let (arrivals_in, arrivals) = unbounded_channel();
@@ -169,7 +161,6 @@ impl TestMaster {
         let joined = JoinedWorker {
             worker: WORKER,
             store,
-            handovers,
             epoch: Instant::now(),
             frames,
             written: tokio::spawn(async {}),
@@ -271,9 +262,9 @@ impl TestMaster {
         self.waits_for("segments", |frame| matches!(frame, WorkerFrame::Fetched { .. }).then_some(())).await;
     }
 
-    async fn launches(&mut self, attempt: AttemptId, resume: Option<Continuation>) {
+    async fn launches(&mut self, attempt: AttemptId) {
         let (empty, added) = (Vec::new(), Vec::new());
-        self.order(vec![MasterFrame::LaunchReduce { attempt, empty, added, resume, alone: false }]).await;
+        self.order(vec![MasterFrame::LaunchReduce { attempt, empty, added, alone: false }]).await;
     }
 
     /// Permits the attempt to publish, and returns its part and report.
@@ -297,11 +288,7 @@ impl TestMaster {
         assert_eq!(part.name, part_name(attempt.task.index, self.parts, self.compression.into()));
         assert_eq!((part.bytes, part.crc32c), (stored.len() as u64, crc32c::crc32c(&stored)));
         assert_eq!(report.bytes_out, part.bytes);
-        let mut text = Vec::new();
-        let mut unpacked = unpacking(&mut text, self.compression.into()).unwrap();
-        unpacked.write_all(&stored).and_then(|()| unpacked.flush()).unwrap();
-        drop(unpacked);
-        (String::from_utf8(text).unwrap(), report)
+        (String::from_utf8(stored).unwrap(), report)
     }
 
     /// Returns the path of the file in which an attempt builds its part.
@@ -327,15 +314,6 @@ impl TestMaster {
             WorkerFrame::AttemptFailed { attempt: failed, class, message, .. } if *failed == attempt => {
                 Some((*class, message.clone()))
             }
-            _ => None,
-        })
-        .await
-    }
-
-    async fn hands_over(&mut self, attempt: AttemptId) -> HandOver {
-        self.order(vec![MasterFrame::HandOver { attempt }]).await;
-        self.waits_for("a handing over", |frame| match frame {
-            WorkerFrame::HandedOver { attempt: left, state, .. } if *left == attempt => Some(state.clone()),
             _ => None,
         })
         .await
@@ -367,7 +345,7 @@ async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() 
     let (job, [long, short]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
     master.maps(job).await;
     master.gate.let_in(0, 3);
-    master.launches(long, None).await;
+    master.launches(long).await;
     for _ in 0..4 {
         assert_eq!(master.arrivals.recv().await, Some(0));
     }
@@ -380,7 +358,7 @@ async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() 
         .await;
     assert_eq!(running, 0, "a suspended attempt does not run");
     master.gate.let_in(1, u32::MAX);
-    master.launches(short, None).await;
+    master.launches(short).await;
     let (part, report) = master.publishes(short).await;
     assert_eq!(part.lines().next(), Some("begin"));
     assert_eq!(report.suspensions, 0);
@@ -394,69 +372,9 @@ async fn a_suspended_reduce_leaves_its_slot_to_others_and_goes_on_in_it_later() 
 
     let again = JobId(2);
     master.maps(again).await;
-    master.launches(reduce(again, 0), None).await;
+    master.launches(reduce(again, 0)).await;
     let (undisturbed, _) = master.publishes(reduce(again, 0)).await;
     assert_eq!(part, undisturbed);
-}
-
-#[tokio::test]
-async fn a_suspended_reduce_goes_on_at_another_worker_with_what_it_has_written() {
-    for compression in [Compression::None, Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
-        goes_on_at_another_worker(compression).await;
-    }
-}
-
-async fn goes_on_at_another_worker(compression: Compression) {
-    let output = output();
-    let mut master = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
-    let mut other = TestMaster::start(Slots::Unified(1), 1.0, output.path()).await;
-    (master.compression, other.compression) = (compression, compression);
-    let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
-    master.maps(job).await;
-    master.gate.let_in(0, 6);
-    master.launches(attempt, None).await;
-    for _ in 0..7 {
-        master.arrivals.recv().await;
-    }
-    master.suspends(attempt).await;
-    let state = master.hands_over(attempt).await;
-    assert_eq!((state.groups, state.records), (7, 8));
-
-    other.order(vec![other.job(job)]).await;
-    other.gathers(job, WorkerId(4), master.endpoint.clone()).await;
-    other.gate.let_in(0, u32::MAX);
-    let endpoint = master.endpoint.clone();
-    let wrong = HandOver { crc32c: !state.crc32c, ..state.clone() };
-    let from = |state| Some(Continuation { attempt, endpoint: endpoint.clone(), state });
-    let next = |epoch| attempt.task.attempt(epoch);
-    let shorter = HandOver { bytes: state.bytes - 1, ..state.clone() };
-    for (epoch, wrong) in [(1, wrong), (2, shorter)] {
-        other.launches(next(epoch), from(wrong)).await;
-        let (class, message) = other.fails(next(epoch)).await;
-        assert_eq!(class, FailureClass::Fetch, "{message}: then the task starts from its inputs");
-    }
-    other.launches(next(3), from(state)).await;
-    let (part, report) = other.publishes(next(3)).await;
-    assert_eq!(counter(&report), [("parts".to_owned(), 1)], "counted once, as undisturbed");
-
-    let again = JobId(2);
-    master.gate.let_in(0, u32::MAX);
-    master.maps(again).await;
-    master.launches(reduce(again, 0), None).await;
-    assert_eq!(part, master.publishes(reduce(again, 0)).await.0);
-    let [moved, undisturbed] = [other.built(next(3)), master.built(reduce(again, 0))];
-    assert_eq!(std::fs::read(moved).unwrap(), std::fs::read(undisturbed).unwrap(), "{compression:?}");
-
-    // Handed-over output is kept as long as the job is known, and no longer.
-    let built = output.path().join("_temporary").join(format!("probe-{job}-{}", attempt.file_name()));
-    assert!(built.exists());
-    master.order(vec![MasterFrame::Forget { job }]).await;
-    let gone = async {
-        while built.exists() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, gone).await.expect("the file goes with the job");
 }
 
 #[tokio::test]
@@ -465,11 +383,11 @@ async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
     let mut master = TestMaster::start(Slots::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
     let (job, [first, second]) = (JobId(1), [0, 1].map(|partition| reduce(JobId(1), partition)));
     master.maps(job).await;
-    master.launches(first, None).await;
+    master.launches(first).await;
     master.arrivals.recv().await;
     master.suspends(first).await;
     master.gate.let_in(1, 0);
-    master.launches(second, None).await;
+    master.launches(second).await;
     assert_eq!(master.arrivals.recv().await, Some(1), "the slot was free for it");
     // Resumed, it waits for the slot, and is suspended again without having had it.
     master.order(vec![MasterFrame::Resume { attempt: first }, MasterFrame::Suspend { attempt: first }]).await;
@@ -482,7 +400,7 @@ async fn a_suspended_reduce_that_is_killed_ends_and_its_slot_is_not_lost() {
     master.publishes(second).await;
     master.gate.let_in(0, u32::MAX);
     let next = first.task.attempt(1);
-    master.launches(next, None).await;
+    master.launches(next).await;
     master.publishes(next).await;
 }
 
@@ -491,8 +409,8 @@ async fn maps_run_beside_reduces_that_hold_all_slots_of_their_pool() {
     let output = output();
     let mut master = TestMaster::start(Slots::Pools { map: 1, reduce: 1 }, 1.0, output.path()).await;
     master.maps(JobId(1)).await;
-    master.launches(reduce(JobId(1), 0), None).await;
-    master.launches(reduce(JobId(1), 1), None).await;
+    master.launches(reduce(JobId(1), 0)).await;
+    master.launches(reduce(JobId(1), 1)).await;
     assert_eq!(master.arrivals.recv().await, Some(0));
     master.maps(JobId(2)).await;
     assert!(master.arrivals.try_recv().is_err(), "the second reduce does not take the slot for maps");
@@ -508,7 +426,7 @@ async fn a_worker_of_half_the_speed_says_how_much_its_slots_waited() {
     let mut master = TestMaster::start(Slots::Unified(1), 0.5, output.path()).await;
     master.gate.let_in(0, u32::MAX);
     master.maps(JobId(1)).await;
-    master.launches(reduce(JobId(1), 0), None).await;
+    master.launches(reduce(JobId(1), 0)).await;
     let (_, report) = master.publishes(reduce(JobId(1), 0)).await;
     let took = report.ended_ns - report.started_ns;
     assert!(0 < report.paced_ns && report.paced_ns < took, "{} of {took} ns", report.paced_ns);
@@ -542,7 +460,7 @@ async fn parts_of_a_job_of_more_than_a_hundred_thousand_are_named_with_more_digi
     master.maps(JobId(1)).await;
     for partition in 0..PARTITIONS {
         master.gate.let_in(partition, u32::MAX);
-        master.launches(reduce(JobId(1), partition), None).await;
+        master.launches(reduce(JobId(1), partition)).await;
         master.publishes(reduce(JobId(1), partition)).await;
     }
 }
@@ -554,7 +472,7 @@ async fn an_attempt_that_comes_too_late_touches_no_published_part_whatever_it_wa
     let late = reduce(JobId(1), 0);
     master.maps(JobId(1)).await;
     master.gate.let_in(0, u32::MAX);
-    master.launches(late, None).await;
+    master.launches(late).await;
     let published = output.path().join("part-00000");
     std::fs::write(&published, "of its successor").unwrap();
     // It has its permit, and is not notified of other attempts.
@@ -573,7 +491,7 @@ async fn a_part_that_cannot_be_sent_to_the_submitter_is_no_failed_fetch() {
     let (job, attempt) = (JobId(1), reduce(JobId(1), 0));
     master.maps(job).await;
     master.gate.let_in(0, u32::MAX);
-    master.launches(attempt, None).await;
+    master.launches(attempt).await;
     master
         .waits_for("a built part", |frame| matches!(frame, WorkerFrame::CommitRequest { .. }).then_some(()))
         .await;

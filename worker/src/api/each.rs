@@ -52,9 +52,4 @@ where
     fn reduce(&mut self, key: K::View<'_>, values: &mut Values<'_, K, V>, out: &mut Output) -> TaskResult {
         (self.0)(key, values, out)
     }
-
-    /// No state is kept between keys.
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(Vec::new())
-    }
 }

@@ -152,9 +152,4 @@ where
         out.pair(key, total);
         Ok(())
     }
-
-    /// No state is kept between keys.
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(Vec::new())
-    }
 }

@@ -86,36 +86,7 @@ pub trait MapOnly {
 /// Turns a key and the stream of its values into output. One object serves one partition; keys come in ascending order
 /// of their bytes.
 ///
-/// A suspended reduce keeps its reducer and continues with it. It can also continue on another worker, with a new
-/// reducer, if [`save`](Reducer::save) and [`restore`](Reducer::restore) transfer the state that the reducer keeps
-/// between two groups:
-///
-/// ```
-/// # use gristmill_worker::{api::{Reducer, TaskError, TaskResult}, merge::Values, output::Output};
-/// /// Numbers the keys.
-/// struct Number(u64);
-///
-/// impl Reducer for Number {
-///     type Key = String;
-///     type Value = u64;
-///
-///     fn reduce(&mut self, key: &str, _: &mut Values<'_, String, u64>, out: &mut Output) -> TaskResult {
-///         self.0 += 1;
-///         out.pair(key, self.0);
-///         Ok(())
-///     }
-///
-///     fn save(&self) -> Option<Vec<u8>> {
-///         Some(self.0.to_le_bytes().to_vec())
-///     }
-///
-///     fn restore(&mut self, saved: &[u8]) -> TaskResult {
-///         let saved = saved.try_into().map_err(|_| TaskError::new("a saved number has eight bytes"))?;
-///         self.0 = u64::from_le_bytes(saved);
-///         Ok(())
-///     }
-/// }
-/// ```
+/// A suspended reduce keeps its reducer and continues with it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reducer",
     note = "a function is handed to `reduce_each`; a type implements `Reducer`, and the plan is given what makes it: \
@@ -146,23 +117,6 @@ pub trait Reducer {
 
     /// Called once after the last group.
     fn finish(&mut self, _out: &mut Output) -> TaskResult {
-        Ok(())
-    }
-
-    /// Returns the state that it keeps between two groups (or after `setup`, before the first), so that another reducer
-    /// can continue; called only when that is about to happen. Counters and written output are transferred separately.
-    /// A reducer without state returns `Some` with no bytes. The default, `None`, means that it cannot be replaced: a
-    /// suspended reduce then continues on its worker. The maximum is 1 MiB.
-    fn save(&self) -> Option<Vec<u8>> {
-        None
-    }
-
-    /// Restores the state that an earlier reducer saved. Called after `setup`, whose output and counts are dropped, and
-    /// before the first remaining group.
-    ///
-    /// # Errors
-    /// Bytes that no `save` has written. They fail the attempt like any other error of a reducer.
-    fn restore(&mut self, _saved: &[u8]) -> TaskResult {
         Ok(())
     }
 }

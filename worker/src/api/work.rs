@@ -2,12 +2,11 @@
 //! everything is monomorphic. The implementation is in [`task`](crate::task).
 
 use super::context::InputRange;
-use crate::attempt::{AttemptContext, MapDone, ReduceEnd, SideInputs, TaskFailure, TaskResult};
+use crate::attempt::{AttemptContext, MapDone, PartDone, SideInputs, TaskFailure, TaskResult};
 use crate::collect::KeySample;
 use crate::input::Blocks;
 use crate::key::GroupPrefix;
 use crate::output::Output;
-use crate::protocol::HandOver;
 use crate::segment::SegmentData;
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ pub(crate) trait MapReduceWork: Send + Sync {
     fn run_map(&self, erased: ErasedMap<'_>) -> Result<MapDone, TaskFailure>;
 
     #[doc(hidden)]
-    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<ReduceEnd, TaskFailure>;
+    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<PartDone, TaskFailure>;
 
     #[doc(hidden)]
     fn sample(&self, erased: ErasedSample<'_>) -> Result<KeySample, TaskFailure>;
@@ -54,7 +53,6 @@ pub(crate) struct ErasedReduce<'a> {
     pub(crate) context: AttemptContext<'a>,
     pub(crate) segments: Vec<SegmentData>,
     pub(crate) output: Output,
-    pub(crate) resume: Option<&'a HandOver>,
 }
 
 /// Arguments of sampling, passed through [`MapReduceWork`].

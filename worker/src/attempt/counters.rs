@@ -37,17 +37,6 @@ impl Counters {
         Counter(all.entry(name.to_owned()).or_default().clone())
     }
 
-    /// Restores all counters from another attempt: counters that are not named start at 0.
-    pub(crate) fn restore(&self, values: &[(String, u64)]) {
-        let mut all = self.0.borrow_mut();
-        for count in all.values() {
-            count.set(0);
-        }
-        for (name, value) in values {
-            all.entry(name.clone()).or_default().set(*value);
-        }
-    }
-
     /// Returns all values, in the order of names.
     #[must_use]
     pub fn values(&self) -> Vec<(String, u64)> {

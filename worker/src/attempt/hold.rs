@@ -12,9 +12,6 @@ pub trait Parking: Send + Sync {
 
     /// Reports that the attempt was ordered to suspend and cannot: it keeps its slot.
     fn refuses(&self);
-
-    /// Reports that the attempt was ordered to hand over and cannot: it stays suspended.
-    fn stays(&self);
 }
 
 /// Next action of an attempt after its suspension.
@@ -24,11 +21,9 @@ pub(super) enum Wake {
     GoesOn,
     /// End, without a slot.
     Cancelled,
-    /// Write its state and end, without a slot.
-    Moves,
 }
 
-/// Invariant: while an attempt is `Parked` or `Moves`, it has no slot.
+/// Invariant: while an attempt is `Parked`, it has no slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
     #[default]
@@ -36,7 +31,6 @@ enum Stage {
     /// Ordered to stop at this time.
     Asked(Instant),
     Parked,
-    Moves,
 }
 
 #[derive(Debug, Default)]
@@ -116,7 +110,7 @@ impl Hold {
     pub(crate) fn asked_for(&self) -> Option<Duration> {
         match self.held().stage {
             Stage::Asked(since) => Some(since.elapsed()),
-            Stage::Runs | Stage::Parked | Stage::Moves => None,
+            Stage::Runs | Stage::Parked => None,
         }
     }
 
@@ -127,17 +121,6 @@ impl Hold {
         if parked {
             held.stage = Stage::Runs;
             held.slot = Some(slot);
-            self.changed.notify_all();
-        }
-        parked
-    }
-
-    /// Orders a parked attempt to write its state. Returns true if it was parked.
-    pub fn hand_over(&self) -> bool {
-        let mut held = self.held();
-        let parked = held.stage == Stage::Parked && !held.cancelled;
-        if parked {
-            held.stage = Stage::Moves;
             self.changed.notify_all();
         }
         parked
@@ -178,21 +161,11 @@ impl Hold {
         Some(self.wait())
     }
 
-    /// Continues to wait after [`Wake::Moves`], which was not possible.
-    pub(crate) fn stay(&self) -> Wake {
-        self.held().stage = Stage::Parked;
-        if let Some(parking) = &self.parking {
-            parking.stays();
-        }
-        self.wait()
-    }
-
     fn wait(&self) -> Wake {
         let mut held = self.held();
         loop {
             match held.stage {
                 Stage::Runs | Stage::Asked(_) => return Wake::GoesOn,
-                Stage::Moves => return Wake::Moves,
                 Stage::Parked if held.cancelled => return Wake::Cancelled,
                 Stage::Parked => {}
             }

@@ -25,7 +25,6 @@ pub use hold::Parking;
 pub use progress::Progress;
 pub(crate) use progress::{DivisionReport, ReadMeter, SlowPart};
 pub(crate) use refusal::{heed, refuse_record};
-pub(crate) use results::ReduceEnd;
 pub use results::{MapDone, PartDone, TaskStats};
 pub use side::SideInputs;
 pub(crate) use side::kept_inputs;

@@ -2,7 +2,7 @@
 
 use crate::input::{SplitBlocks, bad_records};
 use crate::narration::MapStory;
-use crate::protocol::{HandOver, NamedPart};
+use crate::protocol::NamedPart;
 use crate::segment::MapOutput;
 
 /// Statistics of a successful attempt in addition to its `Progress`.
@@ -51,13 +51,4 @@ pub struct PartDone {
     pub named: Vec<NamedPart>,
     /// Other statistics.
     pub stats: TaskStats,
-}
-
-/// Successful end of a reduce attempt.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum ReduceEnd {
-    /// Its part is built.
-    Part(PartDone),
-    /// It was suspended and has written its state; its output so far is in its file.
-    HandedOver(Box<HandOver>),
 }

@@ -115,8 +115,6 @@ pub struct ReduceStory {
     pub read: Told<ReadPair>,
     /// Groups in the order in which the reducer received them.
     pub groups: Told<GroupTold>,
-    /// Number of groups that an earlier attempt reduced before its hand-over.
-    pub groups_before: u64,
 }
 
 /// Segment that a reduce read.

@@ -32,7 +32,6 @@ pub use crate::part_format::PartFormat;
 pub use field::Field;
 pub use layout::{ColumnKind, NoRow, OutputColumn, RowLayout, RowSeparator};
 pub use sink::open_part;
-pub(crate) use sink::unpacking;
 pub use stored::Stored;
 pub use table::{OpenTable, TableSink, plug_in_tables};
 
@@ -131,16 +130,9 @@ impl Output {
         self.named.values_mut().for_each(|output| output.counts.move_to(counters));
     }
 
-    /// True if another worker could continue after the written bytes: no named output exists, and this
-    /// one can be read back.
-    pub(crate) fn can_move(&self) -> bool {
-        self.named.is_empty() && matches!(self.format, PartFormat::Bytes(_))
-    }
-
     /// Returns another output of the same task, created at its first use. Its parts are in a directory of
     /// this name in the output directory, `errors/part-00000` next to `part-00000`. They are published
-    /// together with the part of this task, or not at all. A reduce that has one cannot move to another
-    /// worker while it is suspended.
+    /// together with the part of this task, or not at all.
     ///
     /// ```
     /// # use gristmill_worker::prelude::*;
@@ -347,24 +339,9 @@ impl Output {
         Ok(OutputSum { bytes, records: self.records, crc32c })
     }
 
-    /// Returns the size and checksum of the bytes written so far, before compression.
-    ///
-    /// # Errors
-    /// The errors of [`Output::end`].
-    pub(crate) fn written(&mut self) -> Result<OutputSum, TaskFailure> {
-        self.flush();
-        self.check()?;
-        Ok(OutputSum { bytes: self.written, records: self.records, crc32c: self.crc32c })
-    }
-
     /// Counts records that were written as bytes.
     pub fn count_records(&mut self, records: u64) {
         self.records += records;
-    }
-
-    /// Returns an output of the same name that discards its bytes.
-    pub(crate) fn nowhere(&self) -> Self {
-        Self::new(self.path.clone(), Box::new(io::sink()))
     }
 
     #[cold]
@@ -488,8 +465,7 @@ mod tests {
                     &RowLayout::default(),
                 );
                 text.as_bytes().chunks(step).for_each(|chunk| out.record(chunk));
-                let (plain, sum) = (out.written().unwrap(), out.finish().unwrap());
-                assert_eq!((plain.bytes, plain.crc32c), (text.len() as u64, crc32c::crc32c(text.as_bytes())));
+                let sum = out.finish().unwrap();
                 let stored = std::mem::take(&mut *disk.0.lock().unwrap());
                 assert_eq!((sum.bytes, sum.crc32c), (stored.len() as u64, crc32c::crc32c(&stored)));
                 assert_eq!(sum.records, text.len().div_ceil(step) as u64);
@@ -501,9 +477,10 @@ mod tests {
                 assert!(written(step) == whole, "{compression:?} in steps of {step}");
             }
             let mut unpacked = Vec::new();
-            let mut decoder = unpacking(&mut unpacked, compression.into()).unwrap();
-            decoder.write_all(&whole).and_then(|()| decoder.flush()).unwrap();
-            drop(decoder);
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(format!("part{}", compression.suffix()));
+            std::fs::write(&path, &whole).unwrap();
+            open_part(&path).unwrap().read_to_end(&mut unpacked).unwrap();
             assert!(unpacked == text.as_bytes(), "{compression:?}");
         }
     }

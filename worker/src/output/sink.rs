@@ -9,7 +9,7 @@ use super::table::{self, TableSink};
 use crate::input::{Compression, TableKind};
 use crate::objects::{self, ObjectError, ObjectReader, ObjectUrl, is_url};
 use crate::part_format::PartFormat;
-use bzip2::write::{BzDecoder, BzEncoder};
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -118,27 +118,6 @@ impl Sink {
             Sink::Broken(_) => self.write_all(&[]),
         }
     }
-}
-
-/// Returns a writer that decompresses its input to `inner`, complete after a `flush`.
-///
-/// # Errors
-/// A decoder without memory, and a columnar table.
-pub(crate) fn unpacking<'a>(inner: impl Write + 'a, format: PartFormat) -> io::Result<Box<dyn Write + 'a>> {
-    let compression = match format {
-        PartFormat::Bytes(compression) => compression,
-        PartFormat::Table(kind) => return Err(no_text(kind)),
-    };
-    Ok(match compression {
-        Compression::None => Box::new(inner),
-        Compression::Gzip => Box::new(flate2::write::MultiGzDecoder::new(inner)),
-        Compression::Bzip2 => Box::new(BzDecoder::new(inner)),
-        Compression::Zstd => {
-            let mut decoder = zstd::stream::write::Decoder::new(inner)?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-            Box::new(decoder)
-        }
-    })
 }
 
 /// Opens a part for reading and decompresses it, according to its name. A part in a store is named by its

@@ -4,11 +4,9 @@
 //! connection is [`Hello`](WorkerFrame::Hello) from the worker; the response is `Welcome` or `Refused`. Of the
 //! scheduler's types only ids, slots, rates and fingerprints are used here; the master translates events and commands.
 //!
-//! Frames carry no records, which are sent between workers over HTTP; but for the last key and the state of a reduce that
-//! is handed over, and what user code prints.
+//! Frames carry no records, which are sent between workers over HTTP; but what user code prints.
 
 mod framing;
-mod handover;
 mod hello;
 mod holding;
 mod job;
@@ -24,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 pub use framing::{FrameError, FrameReader, push_frame, push_worker_frame, write_frame};
 pub use gristmill_scheduler::event::{FetchRate, Slots};
-pub use handover::{Continuation, HandOver};
 pub use hello::{Hello, Rejoin, ended_proof};
 pub use holding::{HeldAttempt, HeldHome, Holding};
 pub use job::{AddedMap, JobOrder, RecordLimits};
@@ -112,14 +109,6 @@ pub enum WorkerFrame {
     Divided { attempt: AttemptId, kept: u64 },
     /// A map attempt cannot give up the end of its split as ordered.
     NotDivided { attempt: AttemptId },
-    /// A suspended reduce attempt has ended, and another can continue from its state.
-    HandedOver {
-        attempt: AttemptId,
-        /// State of the attempt.
-        state: HandOver,
-        /// Report until then.
-        report: AttemptReport,
-    },
     /// Segments have arrived at the home of their partitions, with one request.
     Fetched {
         /// Results by map.
@@ -230,8 +219,6 @@ pub enum MasterFrame {
         empty: Vec<u64>,
         /// Places of the last maps of the job, which divisions added.
         added: Vec<AddedMap>,
-        /// State of an earlier attempt that was handed over; `None` starts from the beginning.
-        resume: Option<Continuation>,
         /// As for a map.
         alone: bool,
     },
@@ -247,8 +234,6 @@ pub enum MasterFrame {
     Suspend { attempt: AttemptId },
     /// Resume a suspended attempt, after those launched before if no slot is free.
     Resume { attempt: AttemptId },
-    /// Write the state of a suspended attempt and end it.
-    HandOver { attempt: AttemptId },
     /// Priorities of jobs' segments from now on.
     Lanes(LaneOrder),
     /// Return an attempt that has not started.

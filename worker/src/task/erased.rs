@@ -5,7 +5,7 @@ use crate::api::{
     ErasedMap, ErasedReduce, ErasedSample, JobFunctions, JobPlan, KeyOrder, MapReducePlan, MapReduceWork,
     ReduceEach, Reducer,
 };
-use crate::attempt::{MapDone, ReduceEnd, TaskError, TaskFailure, TaskResult};
+use crate::attempt::{MapDone, PartDone, TaskError, TaskFailure, TaskResult};
 use crate::collect::KeySample;
 use crate::key::{GroupPrefix, Key};
 use crate::merge::Values;
@@ -87,7 +87,7 @@ where
         map::run(&self.plan, erased)
     }
 
-    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<ReduceEnd, TaskFailure> {
+    fn run_reduce(&self, erased: ErasedReduce<'_>) -> Result<PartDone, TaskFailure> {
         reduce::run(&self.plan, (self.reducer)(), erased)
     }
 

@@ -9,7 +9,6 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::attempt::ReduceEnd;
 pub use crate::attempt::{
     AttemptContext, Fault, MapDone, Parking, PartDone, Progress, TaskFailure, TaskSettings, TaskStats,
 };
@@ -23,7 +22,6 @@ use crate::attempt::kept_inputs;
 use crate::input::{Blocks, FileAccess, Split, open_split};
 use crate::narration::MapStory;
 use crate::output::Output;
-use crate::protocol::HandOver;
 use crate::segment::SegmentData;
 use std::sync::Arc;
 
@@ -100,37 +98,18 @@ pub(crate) fn run_map_only(
     Ok(done)
 }
 
-/// Runs one reduce task. `segments` are those of its partition in the order of the input, one for each map; empty ones may be
-/// left out. With `resume` it continues an earlier attempt that was handed over: `output` already contains what that
-/// one wrote, and all segments are available again.
+/// Runs one reduce task. `segments` are those of its partition in the order of the input, one for each map; empty ones
+/// may be left out.
 ///
 /// # Errors
 /// See [`TaskFailure`].
-pub(crate) fn run_reduce_in_steps(
-    plan: &JobPlan,
-    context: AttemptContext<'_>,
-    segments: Vec<SegmentData>,
-    output: Output,
-    resume: Option<&HandOver>,
-) -> Result<ReduceEnd, TaskFailure> {
-    map_reduce(plan)?.run_reduce(ErasedReduce { context, segments, output, resume })
-}
-
-/// Runs one reduce task from its start to its end, for callers that never hand it over. `segments` are those of its
-/// partition in the order of the input, one for each map; empty ones may be left out.
-///
-/// # Errors
-/// See [`TaskFailure`]; [`TaskFailure::Cancelled`] if a hand-over was requested nevertheless.
 pub fn run_reduce(
     plan: &JobPlan,
     context: AttemptContext<'_>,
     segments: Vec<SegmentData>,
     output: Output,
 ) -> Result<PartDone, TaskFailure> {
-    match run_reduce_in_steps(plan, context, segments, output, None)? {
-        ReduceEnd::Part(done) => Ok(done),
-        ReduceEnd::HandedOver(_) => Err(TaskFailure::Cancelled),
-    }
+    map_reduce(plan)?.run_reduce(ErasedReduce { context, segments, output })
 }
 
 /// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and counters are

@@ -60,10 +60,7 @@ impl RunMeter {
         let Some(book) = self.jobs.get_mut(&task.job).filter(|book| book.ended.is_none()) else { return };
         match task.kind {
             TaskKind::Map => book.map_done(task.index as usize, seconds, output_bytes, (overhead, self.now)),
-            TaskKind::Reduce => {
-                let before = self.carried.remove(&task).map_or(0.0, |(_, seconds)| seconds);
-                book.reduce_done(task.index as usize, before + seconds, overhead);
-            }
+            TaskKind::Reduce => book.reduce_done(task.index as usize, seconds, overhead),
         }
     }
 
@@ -88,15 +85,6 @@ impl RunMeter {
         }
         record.suspensions += 1;
         self.attempts.insert(attempt, record);
-    }
-
-    /// Handles an attempt whose successor continues from its state. Its run time is not reported, so the
-    /// time in its slot counts.
-    pub(super) fn handed_over(&mut self, attempt: AttemptId) {
-        let Some(record) = self.leave(attempt) else { return };
-        let speed = self.stations.get(&record.worker).map_or(1.0, |station| station.shape.speed);
-        let carried = self.carried.entry(attempt.task).or_insert((record.worker, 0.0));
-        *carried = (record.worker, carried.1 + record.held.seconds() * speed);
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::RunMeasurements;
 use super::super::traffic::Traffic;
 use super::book::JobBook;
 use super::live::{LiveWorker, OpenAttempt};
-use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, WorkerId};
+use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::{Bytes, Time};
 use std::collections::BTreeMap;
 
@@ -20,8 +20,6 @@ pub(super) struct RunMeter {
     pub(super) names: BTreeMap<JobId, String>,
     pub(super) jobs: BTreeMap<JobId, JobBook>,
     pub(super) attempts: BTreeMap<AttemptId, OpenAttempt>,
-    /// Slot-seconds of attempts whose work another attempt continued, and the worker that holds their state.
-    pub(super) carried: BTreeMap<TaskId, (WorkerId, f64)>,
     /// Worker that keeps an output.
     pub(super) made: BTreeMap<AttemptId, WorkerId>,
     pub(super) traffic: Traffic,

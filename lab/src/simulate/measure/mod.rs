@@ -92,7 +92,6 @@ impl RunMeter {
             names: BTreeMap::new(),
             jobs: BTreeMap::new(),
             attempts: BTreeMap::new(),
-            carried: BTreeMap::new(),
             made: BTreeMap::new(),
             traffic: Traffic::default(),
             samples: [const { Vec::new() }; 4],
@@ -137,7 +136,6 @@ impl RunMeter {
             }
             Event::ReduceFinished { attempt, took, .. } => self.finished(attempt, Bytes::ZERO, took),
             Event::AttemptSuspended { attempt } => self.suspended(attempt),
-            Event::AttemptHandedOver { attempt } => self.handed_over(attempt),
             Event::AttemptFailed { attempt, .. } => drop(self.leave(attempt)),
             Event::AttemptReturned { attempt } => drop(self.leave(attempt)),
             Event::Fetched { job, home, map, partitions } => self.fetched(job, home, map, partitions.len()),
@@ -178,7 +176,6 @@ impl RunMeter {
         if let Some(JobEnded { job, outcome }) = job_ended {
             self.traffic.dropped(|of, _, _| of == job);
             self.made.retain(|map, _| map.task.job != job);
-            self.carried.retain(|task, _| task.job != job);
             if let Some(book) = self.jobs.get_mut(&job) {
                 book.ended = Some(self.now);
                 book.measured.succeeded = outcome == "succeeded";
@@ -197,7 +194,6 @@ impl RunMeter {
     fn lose(&mut self, worker: WorkerId) {
         self.stations.remove(&worker);
         self.attempts.retain(|_, attempt| attempt.worker != worker);
-        self.carried.retain(|_, (from, _)| *from != worker);
         self.traffic.dropped(|_, to, from| to == worker || from == worker);
     }
 

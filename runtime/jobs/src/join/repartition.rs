@@ -195,9 +195,4 @@ impl Reducer for JoinReducer {
         }
         Ok(())
     }
-
-    /// No state is kept between keys: each starts without rows.
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(Vec::new())
-    }
 }

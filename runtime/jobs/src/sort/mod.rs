@@ -90,9 +90,4 @@ impl Reducer for SortReducer {
         }
         Ok(())
     }
-
-    /// No state is kept between keys.
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(Vec::new())
-    }
 }

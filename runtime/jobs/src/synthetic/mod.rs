@@ -278,9 +278,6 @@ impl Mapper for SyntheticMapper {
     }
 }
 
-/// Error for a saved state that no reducer of this job has saved.
-const SAVED_WRONG: &str = "three numbers of eight bytes were expected from an earlier reducer";
-
 struct SyntheticReducer {
     job: Synthetic,
     time: Duration,
@@ -327,19 +324,6 @@ impl Reducer for SyntheticReducer {
             self.pairs += 1;
             self.bytes += (key.len() + value.len()) as u64;
         }
-        Ok(())
-    }
-
-    fn save(&self) -> Option<Vec<u8>> {
-        let passed_ns = self.passed.as_nanos() as u64;
-        Some([self.pairs, self.bytes, passed_ns].map(u64::to_le_bytes).concat())
-    }
-
-    fn restore(&mut self, saved: &[u8]) -> TaskResult {
-        let (numbers, []) = saved.as_chunks::<8>() else { return Err(TaskError::new(SAVED_WRONG)) };
-        let [pairs, bytes, passed_ns] = *numbers else { return Err(TaskError::new(SAVED_WRONG)) };
-        (self.pairs, self.bytes) = (u64::from_le_bytes(pairs), u64::from_le_bytes(bytes));
-        self.passed = Duration::from_nanos(u64::from_le_bytes(passed_ns));
         Ok(())
     }
 

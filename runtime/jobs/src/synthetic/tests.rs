@@ -120,16 +120,3 @@ fn parameters_travel_as_text() {
     assert_eq!(back.map_time, job.map_time);
     assert_eq!(back.map_bytes, 1 << 20);
 }
-
-#[test]
-fn reducer_goes_on_from_what_another_has_saved_and_from_nothing_else() {
-    let mut first = SyntheticReducer::new(job(&[]));
-    (first.pairs, first.bytes, first.passed) = (3, 300, Duration::from_millis(70));
-    let saved = first.save().unwrap();
-    let mut second = SyntheticReducer::new(job(&[]));
-    second.restore(&saved).unwrap();
-    assert_eq!((second.pairs, second.bytes, second.passed), (first.pairs, first.bytes, first.passed));
-    for wrong in [&saved[1..], &saved[8..], &[]] {
-        assert!(second.restore(wrong).is_err(), "{wrong:?}");
-    }
-}

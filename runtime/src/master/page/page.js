@@ -8,7 +8,7 @@ const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000, TURNS_MS = 1000, TURNS
 // An attempt may start this long before the recorded end of the previous one; it was not queued then.
 const OVERLAP_NS = 2e5, QUEUED_MIN_NS = 2e7;
 const ENDS = { succeeded: "succeeded", failed: "failed", lost: "lost with its worker", running: "running",
-  suspended: "suspended", handed_over: "handed over", returned: "given back" };
+  suspended: "suspended", returned: "given back" };
 
 const model = {
   master: null, at: 0, jobs: new Map(), workers: new Map(), attempts: new Map(), fetches: [],

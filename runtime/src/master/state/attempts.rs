@@ -76,10 +76,7 @@ impl JobEntry {
         let live = !self.state.ended();
         match attempt.task.kind {
             TaskKind::Map => self.records.mapped(attempt, now, report, offset, (live, same_host)),
-            TaskKind::Reduce => {
-                self.records.reduced(attempt, now, report, offset);
-                self.handed_over.done(attempt.task);
-            }
+            TaskKind::Reduce => self.records.reduced(attempt, now, report, offset),
         }
         // A part without a permit does not count; the core decides the same.
         if !live || self.output.permits.get(&attempt.task) != Some(&attempt) {

@@ -43,8 +43,6 @@ pub(crate) struct WorkerEntry {
     pub(super) running: BTreeMap<AttemptId, u64>,
     /// Those of `running` that are suspended.
     pub(super) suspended: BTreeSet<AttemptId>,
-    /// Those of `running` that were ordered to hand over: their user code runs outside slots.
-    pub(super) handing_over: BTreeSet<AttemptId>,
     #[serde(skip)]
     pub(super) heartbeat: Heartbeat,
     pub(super) joined: Time,

@@ -19,7 +19,7 @@ use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::protocol::{
-    AttemptReport, DiskRoom, FailureClass, FetchedOutput, HandOver, Heartbeat, MasterFrame, Part, WorkerFrame,
+    AttemptReport, DiskRoom, FailureClass, FetchedOutput, Heartbeat, MasterFrame, Part, WorkerFrame,
 };
 use gristmill_worker::sanitize;
 use gristmill_worker::segment::Fingerprint;
@@ -93,7 +93,6 @@ impl MasterState {
             WorkerFrame::Suspended { attempt } => {
                 if worker.running.contains_key(&attempt) {
                     worker.suspended.insert(attempt);
-                    worker.handing_over.remove(&attempt);
                     self.suspended(now, attempt);
                 }
             }
@@ -104,11 +103,6 @@ impl MasterState {
             }
             WorkerFrame::Divided { attempt, kept } => self.divided(now, from, attempt, Some(kept)),
             WorkerFrame::NotDivided { attempt } => self.divided(now, from, attempt, None),
-            WorkerFrame::HandedOver { attempt, state, report } => {
-                if worker.handing_over.contains(&attempt) && self.stopped_there(from, attempt) {
-                    self.handed_over(now, ended(attempt, report), state);
-                }
-            }
             WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {
                 let times = (shift(started_ns, worker.offset_ns), shift(ended_ns, worker.offset_ns));
                 for output in outputs {
@@ -399,19 +393,6 @@ impl MasterState {
         }
     }
 
-    /// Enters that a suspended attempt has ended and another can continue from its state.
-    fn handed_over(&mut self, now: Time, ended: ReportedEnd, state: HandOver) {
-        let ReportedEnd { attempt, worker: from, report } = ended;
-        self.events.push(Event::AttemptHandedOver { attempt });
-        let offset = self.fleet.clock_offset(from);
-        let Some(job) = self.jobs.get_mut(attempt.task.job) else { return };
-        job.records.handed_over(attempt, now, report, offset);
-        if !job.state.ended() {
-            job.handed_over.keep(attempt, from, state);
-        }
-        job.touch();
-    }
-
     /// Enters that a queued attempt came back before it started.
     fn returned(&mut self, now: Time, attempt: AttemptId) {
         self.events.push(Event::AttemptReturned { attempt });
@@ -425,8 +406,7 @@ impl MasterState {
 fn shorten(frame: &mut WorkerFrame) {
     if let WorkerFrame::MapFinished { report, .. }
     | WorkerFrame::PartFinished { report, .. }
-    | WorkerFrame::AttemptFailed { report, .. }
-    | WorkerFrame::HandedOver { report, .. } = frame
+    | WorkerFrame::AttemptFailed { report, .. } = frame
     {
         bad_records::shorten(&mut report.bad_records);
     }

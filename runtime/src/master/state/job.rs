@@ -4,7 +4,6 @@ use super::super::translate;
 use super::as_json;
 use super::bad_records::JobBadRecords;
 use super::estimates::Estimates;
-use super::handed_over::HandedOver;
 use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
 use super::logs::Logs;
 use super::record::{MapEntry, TaskRecords};
@@ -69,8 +68,6 @@ pub(super) struct JobEntry {
     pub(super) estimates: Estimates,
     /// Forecast for its deadline, made when the job arrived.
     pub(super) outlook: Option<DeadlineOutlook>,
-    /// Hand-over states of its reduces.
-    pub(super) handed_over: HandedOver,
     /// Records that its maps have skipped.
     pub(super) bad_records: JobBadRecords,
     /// Routes between workers, from and to, on which data of the job was damaged.
@@ -131,7 +128,6 @@ impl JobEntry {
             },
             estimates: Estimates::default(),
             outlook: None,
-            handed_over: HandedOver::default(),
             bad_records: JobBadRecords::default(),
             damaging_routes: BTreeSet::new(),
             fleet_at_end: None,
@@ -166,7 +162,6 @@ impl JobEntry {
         self.submission.splits = Vec::new();
         self.submission.side = Vec::new();
         self.submission.exact = None;
-        self.handed_over = HandedOver::default();
         self.output.permits = BTreeMap::new();
         self.input.cuts = Vec::new();
         self.input.named = Vec::new();

@@ -98,8 +98,7 @@ impl Loss {
         // Otherwise, with several attempts in one process, the culprit is unknown. A suspended attempt is never the
         // culprit.
         let mut awake = begun.iter().copied().filter(|attempt| !gone.suspended.contains(attempt));
-        let hands_over = gone.handing_over.iter().any(|attempt| gone.running.contains_key(attempt));
-        let alone = awake.next().filter(|_| awake.next().is_none() && !hands_over);
+        let alone = awake.next().filter(|_| awake.next().is_none());
         // The set of started attempts is certain only if the process left a report, or if one attempt alone is
         // possible.
         let certain = known.is_some() || gone.running.len() == 1;

@@ -88,7 +88,6 @@ impl MasterState {
             lanes_revision_sent: 0,
             running: BTreeMap::new(),
             suspended: BTreeSet::new(),
-            handing_over: BTreeSet::new(),
             heartbeat: Heartbeat::default(),
             joined: now,
             last_heard: now,
@@ -225,9 +224,6 @@ impl MasterState {
             }
             match (held.suspended, known.suspended) {
                 (true, false) => self.fleet.queue(worker, &MasterFrame::Resume { attempt }),
-                (true, true) if known.handing_over => {
-                    self.fleet.queue(worker, &MasterFrame::HandOver { attempt });
-                }
                 (false, false) if known.leaving && attempt.task.kind == TaskKind::Reduce => {
                     self.fleet.queue(worker, &MasterFrame::Suspend { attempt });
                 }
@@ -309,9 +305,6 @@ impl MasterState {
         }
         if loss.out_of_memory {
             self.ran_out_of_memory(&gone, &loss, &concerned);
-        }
-        for job in self.jobs.entries.values_mut() {
-            job.handed_over.lose(worker);
         }
         self.events.push(Event::WorkerLost { worker, culprit: loss.culprit.into_iter().collect() });
         self.fleet.learn_network(&mut self.events);

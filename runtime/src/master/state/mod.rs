@@ -16,7 +16,6 @@ mod explain;
 mod feed;
 mod fleet;
 mod frames;
-mod handed_over;
 mod job;
 mod job_parts;
 mod jobs;

@@ -142,13 +142,6 @@ impl MasterState {
                 }
                 self.send(worker, attempt.task.job, &MasterFrame::Resume { attempt });
             }
-            Command::HandOver { attempt, worker } => {
-                if let Some(entry) = self.fleet.get_mut(worker) {
-                    entry.suspended.remove(&attempt);
-                    entry.handing_over.insert(attempt);
-                }
-                self.send(worker, attempt.task.job, &MasterFrame::HandOver { attempt });
-            }
             Command::Home { job, partition, worker } => {
                 self.lanes.gathers(now, job, self.fleet.get_mut(worker));
                 self.send(worker, job, &MasterFrame::Home { job, partition });
@@ -171,7 +164,6 @@ impl MasterState {
                 let Some(entry) = self.fleet.get_mut(worker) else { return };
                 entry.gathers.remove(&job);
                 entry.suspended.retain(|attempt| attempt.task.job != job);
-                entry.handing_over.retain(|attempt| attempt.task.job != job);
                 if entry.jobs_known.remove(&job) {
                     self.fleet.queue(worker, &MasterFrame::Forget { job });
                 }
@@ -250,11 +242,9 @@ impl MasterState {
                 MasterFrame::LaunchMap { attempt, split, alone }
             }
             TaskKind::Reduce => {
-                let goes_on = self.core.continues(attempt);
-                let resume = goes_on.and_then(|before| job.handed_over.continuation(before, &self.fleet));
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
                 let added = job.input.added.clone();
-                MasterFrame::LaunchReduce { attempt, empty, added, resume, alone }
+                MasterFrame::LaunchReduce { attempt, empty, added, alone }
             }
         };
         self.send(worker, attempt.task.job, &frame);

@@ -190,24 +190,6 @@ impl TaskRecords {
         }
     }
 
-    /// Enters that a suspended attempt has ended and another continues from its state. The continuing attempt counts
-    /// what both have read.
-    pub(super) fn handed_over(
-        &mut self,
-        attempt: AttemptId,
-        now: Time,
-        mut report: AttemptReport,
-        offset_ns: i64,
-    ) {
-        let at = self.ended(attempt, now, AttemptEnd::handed_over(), Some(&report), offset_ns);
-        self.sums.tidy(&mut report);
-        // The continuing attempt counts from there.
-        let counted = std::mem::take(&mut report.counters);
-        self.sums.add(&report);
-        report.counters = counted;
-        self.keep(at, Some(Box::new(report)));
-    }
-
     /// Enters that an attempt was lost with its worker.
     pub(super) fn lost(&mut self, attempt: AttemptId, now: Time) {
         self.ended(attempt, now, AttemptEnd::Lost, None, 0);
@@ -347,7 +329,6 @@ impl TaskRecords {
             AttemptEnd::Running if suspended => FeedEnd::Suspended,
             AttemptEnd::Running => FeedEnd::Running,
             AttemptEnd::Succeeded => FeedEnd::Succeeded,
-            AttemptEnd::Failed(AttemptFailure::HandedOver, _) => FeedEnd::HandedOver,
             AttemptEnd::Failed(AttemptFailure::Returned, _) => FeedEnd::Returned,
             AttemptEnd::Failed(..) => FeedEnd::Failed,
             AttemptEnd::Lost => FeedEnd::Lost,
@@ -472,10 +453,10 @@ mod tests {
         records.suspended(attempt, Time(40));
         assert_eq!(records.attempts(Time(45))[0].suspensions, [(20, 30), (40, 45)]);
         assert!(records.attempts(Time(45))[0].suspended);
-        records.handed_over(attempt, Time(50), AttemptReport { suspensions: 2, ..report(60) }, 0);
+        records.reduced(attempt, Time(50), AttemptReport { suspensions: 2, ..report(60) }, 0);
         assert_eq!(records.attempts(Time(90))[0].suspensions, [(20, 30), (40, 50)]);
         assert!(!records.attempts(Time(90))[0].suspended);
-        assert_eq!((records.sums.totals.suspensions, records.sums.counters.len()), (2, 0));
+        assert_eq!(records.sums.totals.suspensions, 2);
     }
 
     #[test]

@@ -39,7 +39,7 @@ use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{Compression, FilePath, FileStamp, Piece, Place, Split};
 use gristmill_worker::output::PartFormat;
 use gristmill_worker::protocol::{
-    AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, HandOver, Heartbeat, Hello,
+    AttemptProgress, AttemptReport, FRAME_BYTES_MAX, FailureClass, FetchedOutput, Heartbeat, Hello,
     LaneOrder, LaneShare, MasterFrame, PROTOCOL_VERSION, Part, Slots, WorkerFrame, ended_proof,
 };
 use gristmill_worker::record::RecordFormat;
@@ -287,35 +287,26 @@ fn with_reduce_running() -> (Scene, WorkerId, JobId) {
     scene.map_done(worker, map(job));
     scene.fetched(worker, worker, map(job));
     let said = scene.sent(worker);
-    let launched = said.iter().any(|frame| matches!(frame, MasterFrame::LaunchReduce { resume: None, .. }));
+    let launched = said.iter().any(|frame| matches!(frame, MasterFrame::LaunchReduce { .. }));
     assert!(launched, "{said:?}");
     scene.pass(Span::whole_seconds(1));
     (scene, worker, job)
 }
 
-/// As [`with_reduce_running`], but the reduce has been handed over while another worker was idle, which gathers now.
-fn with_reduce_handed_over() -> (Scene, [WorkerId; 2], JobId, HandOver) {
+/// As [`with_reduce_running`], but the reduce was suspended and starts again on another worker, which gathers now, because
+/// the first one drains.
+fn with_reduce_starting_again() -> (Scene, [WorkerId; 2], JobId) {
     let (mut scene, first, job) = with_reduce_running();
     scene.submit(|submission| (submission.priority, submission.reduces) = (1, 0)).unwrap();
     scene.deliver(first, WorkerFrame::Suspended { attempt: reduce(job, 0) });
     let second = scene.join();
     scene.sent(first);
-    scene.pass(CoreConfig::default().suspending.hand_over_after);
+    scene.deliver(first, WorkerFrame::Leave);
     let said = scene.sent(first);
-    assert!(matches!(said[..], [MasterFrame::HandOver { attempt }] if attempt == reduce(job, 0)), "{said:?}");
-    let state = HandOver {
-        last_key: Some(vec![1, 2]),
-        groups: 3,
-        bytes: 4,
-        records: 5,
-        crc32c: 6,
-        reducer: vec![7],
-        counters: vec![("seen".to_owned(), 8)],
-    };
-    let report = AttemptReport { cpu_ns: 9, counters: state.counters.clone(), ..AttemptReport::default() };
-    let handed_over = WorkerFrame::HandedOver { attempt: reduce(job, 0), state: state.clone(), report };
-    scene.deliver(first, handed_over);
-    (scene, [first, second], job, state)
+    let killed =
+        |frame: &MasterFrame| matches!(frame, MasterFrame::Kill { attempt } if *attempt == reduce(job, 0));
+    assert!(said.iter().any(killed), "{said:?}");
+    (scene, [first, second], job)
 }
 
 /// Reduces that a worker was ordered to launch since the last call.

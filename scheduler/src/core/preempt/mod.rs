@@ -1,24 +1,21 @@
-//! Preempts slots for preemptive policies: which running reduces are suspended, which running maps make way, and which
-//! suspended reduces continue elsewhere.
+//! Preempts slots for preemptive policies: which running reduces are suspended, and which running maps make way.
 //!
 //! Before the plan is executed, the policy makes a hypothetical plan in which every suspendable attempt has released its
 //! slot. A job that gets more slots in it than it holds, and can use them where they are, takes them from jobs that get
 //! fewer. The executed plan then fills the slots that are free by now. A map makes way by a division: it ends with what
 //! it has read, and the rest is a new map. Without divisions maps run to their end.
 //!
-//! A suspended reduce whose worker has no free slot for a while is handed over to a worker that has one. Its
-//! segments are collected there, and the next attempt fetches the output so far and continues after its last
-//! key.
+//! A suspended reduce continues only on its worker. To start it again on an idle one, or to carry its output there, costs
+//! more of a slow network than it saves (docs/decisions/preemption.md).
 
 mod what_if;
 
 use crate::command::Command;
 use crate::core::Core;
 use crate::core::show::view_of;
-use crate::ids::{TaskId, TaskKind};
+use crate::ids::{AttemptId, TaskKind};
 use crate::ledger::attempts::SlotHold;
-use crate::ledger::tasks::ReduceState;
-use crate::ledger::{Job, Ledger, Worker};
+use crate::ledger::{Job, Worker};
 use crate::plan::Plan;
 use crate::units::Time;
 use what_if::WhatIf;
@@ -52,44 +49,18 @@ impl Core {
         again
     }
 
-    /// Hands over suspended reduces that have waited long for a slot of their worker while the plan left a slot idle
-    /// elsewhere. Returns the time of the next check.
-    pub(super) fn hand_over(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
+    /// Lets suspended reduces of draining workers start again elsewhere, as they get no slot there any more.
+    pub(super) fn leave_draining(&mut self, commands: &mut Vec<Command>) {
         let ledger = &mut self.ledger;
-        if ledger.suspensions.stranded.is_empty() {
-            return None;
+        let drains = |worker: &Worker| worker.draining.is_some();
+        if ledger.suspensions.suspended.is_empty() || ledger.workers.iter().all(drains) {
+            return;
         }
-        let mut moving = std::mem::take(&mut ledger.suspensions.moving);
-        moving.retain(|&task| is_moving(ledger, task));
-        let mut room = ledger.workers.free_of(TaskKind::Reduce).saturating_sub(moving.len() as u32);
-        ledger.suspensions.moving = moving;
-        let (mut again, mut due_now) = (None, Vec::new());
-        for (&attempt, since) in &mut ledger.suspensions.stranded {
-            let home = ledger.attempts[&attempt].worker;
-            let stays = ledger.workers.get(home).is_none_or(|worker| 0 < worker.free(TaskKind::Reduce));
-            let job = &ledger.jobs[&attempt.task.job];
-            let elsewhere = |worker: &Worker| {
-                worker.id() != home
-                    && job.may_use(worker.id(), &ledger.workers)
-                    && !job.avoids(TaskKind::Reduce, attempt.task.index, worker.id())
-            };
-            if stays || !ledger.workers.idle(TaskKind::Reduce).any(elsewhere) {
-                *since = None;
-                continue;
-            }
-            let due = *since.get_or_insert(ledger.now) + ledger.config.suspending.hand_over_after;
-            if ledger.now < due {
-                again = Some(again.map_or(due, |again: Time| again.min(due)));
-            } else if 0 < room {
-                room -= 1;
-                due_now.push(attempt);
-            }
+        let strands =
+            |attempt: &&AttemptId| ledger.workers.get(ledger.attempts[attempt].worker).is_some_and(drains);
+        for attempt in ledger.suspensions.suspended.iter().filter(strands).copied().collect::<Vec<_>>() {
+            ledger.give_up_suspended(attempt, commands);
         }
-        for attempt in due_now {
-            let worker = ledger.ask_to_hand_over(attempt);
-            commands.push(Command::HandOver { attempt, worker });
-        }
-        again
     }
 
     /// Recalls the oldest queued maps for idle slots. Returns the time of the next check.
@@ -114,19 +85,5 @@ impl Core {
             }
         }
         None
-    }
-}
-
-/// True if this task is to continue on another worker and has not got a slot there yet.
-fn is_moving(ledger: &Ledger, task: TaskId) -> bool {
-    let Some(job) = ledger.jobs.get(&task.job) else { return false };
-    let reduce = &job.reduces[task.index as usize];
-    match reduce.state {
-        ReduceState::Suspended => {
-            let attempt = ledger.attempts.get(&job.current_reduce(task.index));
-            attempt.is_some_and(|record| record.hold == SlotHold::HandingOver)
-        }
-        ReduceState::Gathering | ReduceState::Ready => reduce.continues.is_some(),
-        ReduceState::Running | ReduceState::Done => false,
     }
 }

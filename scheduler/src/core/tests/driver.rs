@@ -143,7 +143,6 @@ pub(super) fn words(command: &Command) -> String {
         Command::Launch { attempt, worker, .. } => format!("launch {attempt} on {worker}"),
         Command::Suspend { attempt, worker } => format!("suspend {attempt} on {worker}"),
         Command::Resume { attempt, worker, .. } => format!("resume {attempt} on {worker}"),
-        Command::HandOver { attempt, worker } => format!("hand over {attempt} on {worker}"),
         Command::Recall { attempt, worker } => format!("recall {attempt} on {worker}"),
         Command::Kill { attempt, worker } => format!("kill {attempt} on {worker}"),
         Command::Home { job, partition, worker } => format!("home {job}/{partition} at {worker}"),

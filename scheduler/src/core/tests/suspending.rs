@@ -1,4 +1,4 @@
-//! Tests of preemption: which attempts leave their slots, where they continue, and what happens in between.
+//! Tests of preemption: which attempts leave their slots, where they continue or start again, and what happens in between.
 
 use super::driver::{JOB, Table, check, map, plain, reduce};
 use crate::core::{CoreConfig, SuspendLimits};
@@ -252,7 +252,6 @@ fn a_suspended_reduce_whose_worker_is_lost_begins_again_from_its_inputs() {
     }
     table.map_done(map(0, 1));
     check(&table.fetched(2, map(0, 1), &[0]), "launch reduce-0.1 on w2");
-    assert_eq!(table.core.continues(reduce(0, 1)), None);
 }
 
 #[test]
@@ -317,46 +316,32 @@ fn pools_for_maps_are_no_reason_to_suspend_a_reduce() {
     check(&table.submit(urgent(0, 1)), "home job-3/0 at w1\nsuspend reduce-0.0 on w1");
 }
 
-/// Builds two workers of one slot. The first runs a map of the second job, for which the first job's reduce was
-/// suspended. The second worker has been idle long enough for a hand-over.
-fn with_hand_over_ordered() -> Table {
-    let mut table = with_reduce_running(&[1]);
-    table.submit(urgent(1, 0));
-    table.handle(&[suspended(reduce(0, 0))]);
-    let joined = Event::WorkerJoined { worker: WorkerId(2), host: HostId(2), slots: Slots::Unified(1) };
-    let orders = table.handle(&[joined]);
-    let due = table.now + CoreConfig::default().suspending.hand_over_after;
-    check(&orders, &format!("wake at {due}"));
-    table.now = due;
-    check(&table.handle(&[Event::Tick]), "hand over reduce-0.0 on w1");
-    table
-}
-
 #[test]
-fn a_reduce_goes_on_elsewhere_when_its_worker_has_no_slot_and_another_is_idle_for_long() {
-    let mut table = with_hand_over_ordered();
+fn a_suspended_reduce_of_a_draining_worker_starts_again_elsewhere_at_once() {
+    let mut table = with_reduce_suspended(&[1], 1);
+    table.join(1);
     check(
-        &table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]),
-        "unhome 0 at w1
+        &table.handle(&[Event::WorkerDraining { worker: WorkerId(1) }]),
+        "kill reduce-0.0 on w1
+         unhome 0 at w1
          home 0 at w2
          announce map-0.0 from w1 to w2",
     );
     check(&table.fetched(2, map(0, 0), &[0]), "launch reduce-0.1 on w2");
-    assert_eq!(table.core.continues(reduce(0, 1)), Some(reduce(0, 0)));
-    assert_eq!(table.core.continues(reduce(0, 0)), None);
-    let job = table.job(JOB);
-    assert_eq!((job.attempts.handed_over, job.attempts.failed), (1, [0; Failure::ALL.len()]));
+    // The end of the first attempt arrives late, and does not concern the second.
+    check(&table.fail(reduce(0, 0), Failure::Cancelled), "");
+    assert_eq!(table.job(JOB).attempts.failed, [0; Failure::ALL.len()], "nothing has failed");
     table.ask_commit(reduce(0, 1));
-    check(&table.reduce_done(reduce(0, 1)), "forget job-1 at w1\nforget job-1 at w2\njob-1 succeeded");
+    let orders = table.reduce_done(reduce(0, 1));
+    assert_eq!(orders.last().map(String::as_str), Some("job-1 succeeded"), "{orders:?}");
 }
 
 #[test]
-fn a_reduce_that_cannot_be_handed_over_waits_for_its_worker() {
-    let mut table = with_hand_over_ordered();
-    check(&table.handle(&[suspended(reduce(0, 0))]), "");
-    table.now = table.now + Span::whole_seconds(60);
-    check(&table.handle(&[Event::Tick]), "");
-    check(&end_map(&mut table, 0), "forget job-2 at w1\njob-2 succeeded\nresume reduce-0.0 on w1");
+fn a_suspended_reduce_of_the_only_worker_waits_although_that_drains() {
+    let mut table = with_reduce_suspended(&[1], 1);
+    check(&table.handle(&[Event::WorkerDraining { worker: WorkerId(1) }]), "");
+    let orders = table.join(1);
+    assert!(orders.contains(&"kill reduce-0.0 on w1".to_owned()), "{orders:?}");
 }
 
 #[test]
@@ -369,98 +354,10 @@ fn a_reduce_is_resumed_where_it_is_when_its_worker_has_a_slot_in_time() {
     check(&table.handle(&[Event::Tick]), "");
 }
 
-/// Builds a table where the successor of the handed-over reduce runs on the second worker.
-fn with_successor() -> Table {
-    let mut table = with_hand_over_ordered();
-    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
-    table.fetched(2, map(0, 0), &[0]);
-    assert_eq!(table.core.continues(reduce(0, 1)), Some(reduce(0, 0)));
-    table
-}
-
-#[test]
-fn a_successor_that_cannot_have_what_was_written_begins_again_from_its_inputs() {
-    let mut table = with_successor();
-    // The gathered segments are not at fault, so it stays where it is.
-    check(&table.fail(reduce(0, 1), Failure::Fetch), "launch reduce-0.2 on w2");
-    assert_eq!(table.core.continues(reduce(0, 2)), None);
-    // Without files to continue from, they are at fault.
-    let orders = table.fail(reduce(0, 2), Failure::Fetch);
-    assert_eq!(orders.first().map(String::as_str), Some("unhome 0 at w2"), "{orders:?}");
-}
-
-#[test]
-fn a_successor_that_fails_by_its_workers_fault_is_tried_again_from_where_it_began() {
-    let mut table = with_successor();
-    check(&table.fail(reduce(0, 1), Failure::Cancelled), "launch reduce-0.2 on w2");
-    assert_eq!(table.core.continues(reduce(0, 2)), Some(reduce(0, 0)));
-}
-
-#[test]
-fn a_successor_whose_user_code_fails_begins_again_from_its_inputs() {
-    let mut table = with_successor();
-    check(&table.fail(reduce(0, 1), Failure::User), "launch reduce-0.2 on w2");
-    assert_eq!(table.core.continues(reduce(0, 2)), None);
-}
-
-#[test]
-fn nobody_goes_on_from_what_a_lost_worker_kept() {
-    let mut table = with_hand_over_ordered();
-    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
-    // Its segments arrived before the worker left; the files of the attempt did not.
-    let orders = table.handle(&[
-        Event::Fetched { job: JOB, home: WorkerId(2), map: map(0, 0), partitions: vec![0] },
-        Event::WorkerLost { worker: WorkerId(1), culprit: Vec::new() },
-    ]);
-    assert!(
-        orders.iter().all(|order| !order.starts_with("launch reduce")),
-        "the urgent job comes first: {orders:?}"
-    );
-    let again = TaskId::map(SECOND, 0).attempt(1);
-    table.ask_commit(again);
-    let orders = table.map_done(again);
-    assert_eq!(orders.last().map(String::as_str), Some("launch reduce-0.1 on w2"), "{orders:?}");
-    assert_eq!(table.core.continues(reduce(0, 1)), None);
-}
-
-#[test]
-fn a_handed_over_reduce_may_be_suspended_and_handed_over_again() {
-    let mut table = with_successor();
-    table.now = table.now + Span::whole_seconds(1);
-    check(&table.submit(urgent(1, 0)), "suspend reduce-0.1 on w2");
-    check(&table.handle(&[suspended(reduce(0, 1))]), "launch job-3/map-0.0 on w2");
-    end_map(&mut table, 0);
-    table.now = table.now + CoreConfig::default().suspending.hand_over_after;
-    check(&table.handle(&[Event::Tick]), "hand over reduce-0.1 on w2");
-    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 1) }]);
-    check(&table.fetched(1, map(0, 0), &[0]), "launch reduce-0.2 on w1");
-    assert_eq!(table.core.continues(reduce(0, 2)), Some(reduce(0, 1)));
-}
-
-#[test]
-fn one_idle_slot_is_promised_to_one_reduce() {
-    let mut table = Table::new(Ruthless::default());
-    table.join(2);
-    table.submit(plain(1, 2));
-    table.map_done(map(0, 0));
-    table.fetched(1, map(0, 0), &[0, 1]);
-    table.now = table.now + Span::whole_seconds(1);
-    table.submit(urgent(2, 0));
-    table.handle(&[suspended(reduce(0, 0)), suspended(reduce(1, 0))]);
-    table.join(1);
-    table.now = table.now + CoreConfig::default().suspending.hand_over_after;
-    check(&table.handle(&[Event::Tick]), "hand over reduce-0.0 on w1");
-    table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]);
-    table.now = table.now + Span::whole_seconds(10);
-    check(&table.handle(&[Event::Tick]), "");
-    check(&table.fetched(2, map(0, 0), &[0]), "launch reduce-0.1 on w2");
-}
-
 #[test]
 fn an_order_that_was_overtaken_is_late_news() {
     let mut table = with_reduce_running(&[1]);
     check(&table.handle(&[suspended(reduce(0, 0))]), "");
-    check(&table.handle(&[Event::AttemptHandedOver { attempt: reduce(0, 0) }]), "");
-    assert_eq!(table.core.late_events(), 2);
+    assert_eq!(table.core.late_events(), 1);
     assert_eq!(table.job(JOB).reduces.running, 1);
 }

@@ -11,8 +11,7 @@
 //! All events of one instant are sent to the core at once. Events that follow without delay, such as the end of a fetch
 //! over an unlimited network, are sent in the next call, at the same time.
 //!
-//! A suspended reduce keeps its remaining work. If handed over, it continues on another worker once its segments have
-//! arrived.
+//! A suspended reduce keeps its remaining work.
 //!
 //! The system's own use of processors can be configured ([`SystemWork`]). Tiny tasks, requests, outputs, segments and
 //! bytes then wait for the cores of their host.
@@ -111,7 +110,7 @@ pub struct Config {
     pub report: [f64; 2],
     /// Seconds for which a suspending reduce keeps its slot without progress; at least 0.
     pub suspend_cost: f64,
-    /// Seconds that a resumed or handed-over reduce takes before it makes progress; at least 0.
+    /// Seconds that a resumed reduce takes before it makes progress; at least 0.
     pub resume_cost: f64,
     /// System's own use of the processors of each host; `None` if it takes no time. A task holds its slot while its
     /// part of it is done.

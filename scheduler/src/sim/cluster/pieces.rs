@@ -23,7 +23,7 @@ pub(super) struct RunningPiece {
 pub(super) struct Rest {
     /// Fraction of the whole task.
     pub(super) part: f64,
-    /// Total time for which it has held a slot, here and elsewhere.
+    /// Total time for which it has held a slot.
     pub(super) ran: Span,
 }
 
@@ -42,7 +42,7 @@ impl RunningPiece {
     }
 }
 
-/// Reduces that are suspended or to continue elsewhere.
+/// Attempts that may leave their slot, and reduces that have.
 #[derive(Debug, Default)]
 pub(super) struct RunningAttempts {
     /// Running attempts, by their index among the timers; kept only for reduces under preemptive policies, and for maps
@@ -51,6 +51,6 @@ pub(super) struct RunningAttempts {
     /// Reduces that are leaving their slot, by the time when it is free, then by order.
     pub(super) leaving: BTreeMap<(Time, u64), RunningPiece>,
     pub(super) left: u64,
-    /// Work left of attempts that were suspended, handed over, or launched to continue.
+    /// Work left of suspended attempts.
     pub(super) rests: BTreeMap<AttemptId, Rest>,
 }

@@ -5,7 +5,7 @@ use crate::agent::assignment::{Assignment, AttemptInput, Permit, SlotEvent};
 use crate::agent::slots::LeaveSlot;
 use crate::agent::work::SlotTurn;
 use crate::attempt::{DivisionReport, SlowPart};
-use crate::protocol::{AddedMap, AttemptReport, Continuation, FailureClass, WorkerFrame};
+use crate::protocol::{AddedMap, AttemptReport, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;
 use crate::shuffle::store::HeldSegment;
 use crate::task::{Parking, Progress};
@@ -29,14 +29,6 @@ pub(super) struct RunningAttempt {
     pub(super) killed_at: Option<Instant>,
 }
 
-/// Conditions of a launch.
-pub(super) struct Launch {
-    /// State from which it continues; `None` to start from the beginning.
-    pub(super) resume: Option<Continuation>,
-    /// True if no other attempt may run in this process.
-    pub(super) alone: bool,
-}
-
 /// Suspension state of an attempt, as known to this loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Suspension {
@@ -46,8 +38,6 @@ pub(super) enum Suspension {
     Asked,
     /// It has left its slot.
     Suspended,
-    /// It has no slot and saves its state, which runs user code.
-    HandingOver,
 }
 
 impl Agent {
@@ -65,7 +55,7 @@ impl Agent {
         attempt: AttemptId,
         empty: &[u64],
         added: &[AddedMap],
-        how: Launch,
+        alone: bool,
     ) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
@@ -75,14 +65,14 @@ impl Agent {
             }
         }
         match self.store.complete(job, partition, added) {
-            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), how),
+            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), alone),
             // The master then has the partition gathered again.
             None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
         }
     }
 
-    pub(super) fn launch(&mut self, attempt: AttemptId, input: AttemptInput, how: Launch) {
-        let Launch { resume, alone } = how;
+    /// Starts an attempt. With `alone` no other attempt may run in this process.
+    pub(super) fn launch(&mut self, attempt: AttemptId, input: AttemptInput, alone: bool) {
         let Some(job) = self.jobs.get(&attempt.task.job).cloned() else {
             return self.refuse(attempt, FailureClass::Worker, "its job is not known here");
         };
@@ -116,7 +106,7 @@ impl Agent {
                 killed_at: None,
             },
         );
-        let assignment = Assignment { attempt, job, input, resume, alone, progress, permit: answer };
+        let assignment = Assignment { attempt, job, input, alone, progress, permit: answer };
         self.slots.work.push(SlotTurn::Begin(Box::new(assignment)), alone);
     }
 

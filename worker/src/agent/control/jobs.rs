@@ -81,10 +81,9 @@ impl Agent {
             self.memory.recycler.clear();
         }
         // It deletes files, and disks may be slow.
-        let (store, handovers) = (self.store.clone(), self.handovers.clone());
+        let store = self.store.clone();
         tokio::task::spawn_blocking(move || {
             store.forget(job);
-            handovers.forget(job);
         });
     }
 }

@@ -16,7 +16,6 @@ use super::assignment::{AttemptInput, Permit, SlotEvent, SlotSetting};
 use super::capture;
 use super::config::{JobSource, WorkerConfig, WorkerExit};
 use super::end_requests::EndRequests;
-use super::handed_over::HandoverStore;
 use super::job::RunningJob;
 use super::rejoin::{Greeted, MasterDoor, MasterNews, MasterSide};
 use super::work::SlotWork;
@@ -25,7 +24,7 @@ use crate::protocol::{HeldAttempt, HeldHome, Hello, Holding, MasterFrame, Worker
 use crate::recycle::Recycler;
 use crate::settings::Shuffle;
 use crate::shuffle::store::{DiscardedData, SegmentStore};
-use attempts::{Launch, RunningAttempt, Suspension};
+use attempts::{RunningAttempt, Suspension};
 use fetches::Fetching;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::Time;
@@ -73,7 +72,6 @@ pub(super) struct Agent {
     worker: WorkerId,
     epoch: Instant,
     store: SegmentStore,
-    handovers: HandoverStore,
     link: MasterLink,
     /// Introduction of this worker, with its address.
     hello: Hello,
@@ -286,16 +284,15 @@ impl Agent {
             }
             MasterFrame::Job(order) => self.open_job(*order),
             MasterFrame::LaunchMap { attempt, split, alone } => {
-                self.launch(attempt, AttemptInput::Split(split), Launch { resume: None, alone });
+                self.launch(attempt, AttemptInput::Split(split), alone);
             }
-            MasterFrame::LaunchReduce { attempt, empty, added, resume, alone } => {
-                self.launch_reduce(attempt, &empty, &added, Launch { resume, alone });
+            MasterFrame::LaunchReduce { attempt, empty, added, alone } => {
+                self.launch_reduce(attempt, &empty, &added, alone);
             }
             MasterFrame::Divide { attempt, at_once } => self.divide(attempt, at_once),
             MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),
-            MasterFrame::HandOver { attempt } => self.hand_over(attempt),
             MasterFrame::Lanes(order) => {
                 self.fetching.plan.order(&order);
                 if let Some(pace) = &self.fetching.pace {

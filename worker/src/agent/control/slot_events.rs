@@ -47,9 +47,8 @@ impl Agent {
         };
         let EndedAttempt { attempt, result, report, written } = *ended;
         // With one slot, all output up to its end is this attempt's, if it had the slot.
-        let had_slot = self.running.get(&attempt).is_some_and(|running| {
-            !matches!(running.suspension, Suspension::Suspended | Suspension::HandingOver)
-        });
+        let had_slot =
+            self.running.get(&attempt).is_some_and(|running| running.suspension != Suspension::Suspended);
         let writer =
             (had_slot && self.config.settings.slots.total() == 1).then_some(attempt).or_else(|| self.alone());
         self.forward_output(writer, written);
@@ -73,16 +72,6 @@ impl Agent {
                     delete(self.store.unhome(attempt.task.job, attempt.task.index));
                 }
                 self.send(&WorkerFrame::PartFinished { attempt, part, stamp, report });
-            }
-            Ok(Done::HandedOver { state, built }) => {
-                if self.jobs.contains_key(&attempt.task.job) {
-                    self.handovers.keep(attempt, built);
-                } else {
-                    // No attempt will continue from it, and the job is not removed again. It may have
-                    // been deleted with the output already.
-                    tokio::task::spawn_blocking(move || built.remove());
-                }
-                self.send(&WorkerFrame::HandedOver { attempt, state: *state, report });
             }
             Err(failed) => {
                 let (class, message) = (failed.class, failed.message);

@@ -6,7 +6,6 @@ use super::{Agent, SlotThreads, TaskMemory, watch};
 use crate::agent::assignment::SlotSetting;
 use crate::agent::capture::Capture;
 use crate::agent::config::{JobSource, WorkerConfig, WorkerError};
-use crate::agent::handed_over::HandoverStore;
 use crate::agent::rejoin::MasterDoor;
 use crate::agent::slots;
 use crate::agent::started::StartedAttempts;
@@ -42,8 +41,6 @@ pub(in crate::agent) struct JoinedWorker {
     pub worker: WorkerId,
     /// Store that its shuffle server serves.
     pub store: SegmentStore,
-    /// Store of handed-over parts that its shuffle server serves.
-    pub handovers: HandoverStore,
     /// Start of its clock.
     pub epoch: Instant,
     /// Sends encoded frames to the master.
@@ -62,7 +59,7 @@ impl Agent {
         source: Arc<dyn JobSource>,
         joined: JoinedWorker,
     ) -> Result<Self, WorkerError> {
-        let JoinedWorker { worker, store, handovers, epoch, frames, written, session, hello } = joined;
+        let JoinedWorker { worker, store, epoch, frames, written, session, hello } = joined;
         let settings = &config.settings;
         let work = SlotWork::new(settings.slots);
         let (events, slot_events) = unbounded_channel();
@@ -106,7 +103,6 @@ impl Agent {
             worker,
             epoch,
             store,
-            handovers,
             link: MasterLink::new(frames, session),
             hello,
             door,

@@ -1,4 +1,4 @@
-//! Suspends, resumes and hands over reduce attempts.
+//! Suspends and resumes reduce attempts.
 
 use super::{Agent, RunningAttempt, SUSPENDED_MAX, Suspension};
 use crate::agent::work::SlotTurn;
@@ -33,7 +33,7 @@ impl Agent {
     pub(super) fn resume(&mut self, attempt: AttemptId) {
         let Some(running) = self.running.get_mut(&attempt) else { return };
         match running.suspension {
-            Suspension::None | Suspension::HandingOver => {}
+            Suspension::None => {}
             Suspension::Asked => {
                 if running.progress.do_not_suspend() {
                     running.suspension = Suspension::None;
@@ -44,20 +44,6 @@ impl Agent {
                 running.seen_at = Instant::now();
                 self.slots.work.push(SlotTurn::GoOn(attempt, running.progress.clone()), false);
             }
-        }
-    }
-
-    /// Makes a suspended attempt save its state. The slot reports it if it cannot.
-    pub(super) fn hand_over(&mut self, attempt: AttemptId) {
-        let waits = self.slots.work.withdraw_suspended(attempt);
-        let Some(running) = self.running.get_mut(&attempt) else { return };
-        if waits {
-            running.suspension = Suspension::Suspended;
-        }
-        // If it is not suspended, it runs or ends, and the slot reports its end.
-        if running.progress.hand_over() {
-            running.suspension = Suspension::HandingOver;
-            running.seen_at = Instant::now();
         }
     }
 

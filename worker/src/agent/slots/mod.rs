@@ -107,10 +107,6 @@ impl Parking for LeaveSlot {
     fn refuses(&self) {
         let _ = self.setting.events.send(SlotEvent::NotSuspended(self.attempt));
     }
-
-    fn stays(&self) {
-        self.report(0);
-    }
 }
 
 /// Maximum time that the engine may sort, read or write without a sign of life: much longer than the

@@ -3,14 +3,14 @@
 use super::panics::catch_panic;
 use crate::agent::assignment::{Assignment, AttemptInput, Done, EndedAttempt, SlotEvent, SlotSetting};
 use crate::agent::capture::CaptureMark;
+use crate::agent::crash;
 use crate::agent::failed::{Failed, failed};
 use crate::agent::publish::{finish_part, open_output, remove_built};
-use crate::agent::{crash, handed_over};
 use crate::attempt::AttemptContext;
 use crate::machine::thread_cpu_ns;
 use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
 use crate::sanitize::message as sanitize;
-use crate::task::{Progress, ReduceEnd, TaskFailure, TaskStats};
+use crate::task::{Progress, TaskFailure, TaskStats};
 use crate::{fault, task};
 use gristmill_scheduler::ids::TaskKind;
 use std::borrow::Cow;
@@ -92,21 +92,12 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
         }
         AttemptInput::Segments(held) => {
             fault::place("reduce");
-            let (mut output, built) = in_engine(progress, || open_output(assignment, setting))?;
-            if let Some(from) = &assignment.resume {
-                handed_over::take_over(from, &mut output, progress, &job.order, setting)?;
-            }
+            let (output, built) = in_engine(progress, || open_output(assignment, setting))?;
             let segments = held.iter().map(|held| held.data.clone()).collect();
-            let resume = assignment.resume.as_ref().map(|from| &from.state);
-            let end = task::run_reduce_in_steps(plan, context, segments, output, resume)
+            let done = task::run_reduce(plan, context, segments, output)
                 .map_err(|failure| in_engine(progress, || unread(assignment, setting, &failure)))?;
-            match end {
-                ReduceEnd::HandedOver(state) => Ok(Done::HandedOver { state, built }),
-                ReduceEnd::Part(done) => {
-                    progress.settle();
-                    in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
-                }
-            }
+            progress.settle();
+            in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
         }
     }
 }

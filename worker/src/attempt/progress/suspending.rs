@@ -20,14 +20,10 @@ pub(super) struct SuspendedMemory {
 }
 
 impl Progress {
-    /// Stops, if ordered to, where the attempt cannot be moved.
+    /// Stops, if ordered to, where the caller cannot fail. A cancelled attempt fails at the next check.
     #[cold]
     pub(crate) fn stop_here(&self) {
-        let Ok(_room) = self.room() else { return };
-        let mut wake = self.park();
-        while wake == Wake::Moves {
-            wake = self.stay();
-        }
+        let _ = self.stop_at_border();
     }
 
     /// True if the attempt has to stop at the next boundary.
@@ -57,28 +53,17 @@ impl Progress {
         })
     }
 
-    /// Stops at a boundary, if ordered to and there is memory. `save` writes the state of the attempt, if that is
-    /// possible.
+    /// Stops at a boundary, if ordered to and there is memory.
     ///
     /// # Errors
-    /// [`TaskFailure::Cancelled`], and the error of `save`.
-    pub(crate) fn stop_at_border<T>(
-        &self,
-        mut save: impl FnMut() -> Result<Option<T>, TaskFailure>,
-    ) -> Result<Option<T>, TaskFailure> {
-        let Ok(_room) = self.room() else { return Ok(None) };
-        let mut wake = self.park();
-        loop {
-            match wake {
-                Wake::GoesOn => return Ok(None),
-                Wake::Cancelled => return Err(TaskFailure::Cancelled),
-                Wake::Moves => {
-                    if let Some(saved) = save()? {
-                        return Ok(Some(saved));
-                    }
-                    wake = self.stay();
-                }
-            }
+    /// [`TaskFailure::Cancelled`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stop_at_border(&self) -> Result<(), TaskFailure> {
+        let Ok(_room) = self.room() else { return Ok(()) };
+        match self.park() {
+            Wake::GoesOn => Ok(()),
+            Wake::Cancelled => Err(TaskFailure::Cancelled),
         }
     }
 
@@ -93,13 +78,6 @@ impl Progress {
         let before = Instant::now();
         let Some(wake) = self.hold.park(stopping) else { return Wake::GoesOn };
         self.suspensions.fetch_add(1, Relaxed);
-        self.stood_still_since(before);
-        wake
-    }
-
-    fn stay(&self) -> Wake {
-        let before = Instant::now();
-        let wake = self.hold.stay();
         self.stood_still_since(before);
         wake
     }
@@ -129,11 +107,5 @@ impl Progress {
     #[must_use]
     pub fn resume(&self, slot: u32) -> bool {
         self.hold.resume(slot)
-    }
-
-    /// Orders the suspended attempt to write its state and to end. Returns true if it is suspended.
-    #[must_use]
-    pub fn hand_over(&self) -> bool {
-        self.hold.hand_over()
     }
 }

@@ -1,13 +1,12 @@
 //! Reduces of combined values: a table over all segments instead of a merge.
 
-use super::groups::{KeyGroups, Stopped};
+use super::groups::KeyGroups;
 use super::slices::{HashSlices, SliceFill, SliceReader};
 use super::{buffer_bytes, fan_in};
 use crate::api::Reducer;
 use crate::attempt::{AttemptContext, Progress, TaskFailure};
 use crate::collect::table::{CombineTable, Slot, SortedTable, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, TableMemory, TableRoom};
-use crate::key::hash::Packed;
 use crate::merge::{LoserTree, limit_fan_in};
 use crate::segment::{MapOutput, SegmentData, SegmentsWriter, WriteSetting};
 use crate::value::Value;
@@ -29,7 +28,7 @@ impl<V: Value> Aggregate<V> {
         combine: &CombineFactory<V>,
         context: &AttemptContext<'_>,
         groups: &mut KeyGroups<R>,
-    ) -> Result<Stopped, TaskFailure> {
+    ) -> Result<(), TaskFailure> {
         let mut left = segments.into_iter();
         let mut fill = SliceFill::default();
         while 0 < left.len() {
@@ -37,9 +36,7 @@ impl<V: Value> Aggregate<V> {
             let mut readers = readers.collect::<Result<Vec<_>, _>>()?;
             for slice in 0..self.slices.count {
                 for reader in &mut readers {
-                    if let Some(state) = self.add_slice(reader, slice, context.progress, groups)? {
-                        return Ok(Some(state));
-                    }
+                    self.add_slice(reader, slice, context.progress, groups)?;
                 }
                 if 1 < self.slices.count && fill.is_to_be_written(self.combining.fill()) {
                     self.spill(context.progress)?;
@@ -48,9 +45,8 @@ impl<V: Value> Aggregate<V> {
         }
         let table = self.combining.take();
         if self.runs.is_empty() {
-            let (memory, stopped) = reduce_table(table, groups)?;
-            context.settings.recycler.keep(memory);
-            return Ok(stopped);
+            context.settings.recycler.keep(reduce_table(table, groups)?);
+            return Ok(());
         }
         if 0 < table.len() {
             let writer = SegmentsWriter::in_memory(self.setting.clone(), context.budget, 0)?;
@@ -67,16 +63,14 @@ impl<V: Value> Aggregate<V> {
         slice: u32,
         progress: &Arc<Progress>,
         groups: &mut KeyGroups<R>,
-    ) -> Result<Stopped, TaskFailure> {
+    ) -> Result<(), TaskFailure> {
         let slices = self.slices;
         while let Some(pair) = segment.next(&slices, slice)? {
             groups.meter.pair(pair.key().len() + pair.value().len())?;
             if let Some(narrator) = &mut groups.meter.narrator {
                 narrator.read(pair.header().id.map, pair.key(), pair.value());
             }
-            if let Some(state) = groups.border_before_all(|| self.combining.bytes())? {
-                return Ok(Some(state));
-            }
+            groups.border_before_all(|| self.combining.bytes())?;
             let value = V::from_view(V::decode(pair.value())?);
             if self.combining.push(pair.key(), pair.key_loaded(), value)
                 && self.combining.settle()? == TableRoom::Full
@@ -84,7 +78,7 @@ impl<V: Value> Aggregate<V> {
                 self.spill(progress)?;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Writes the table as a run, and leaves it empty.
@@ -131,60 +125,39 @@ fn sorted_by_key<V>(table: CombineTable<V>, progress: &Arc<Progress>) -> SortedT
 fn reduce_table<R: Reducer>(
     table: CombineTable<R::Value>,
     groups: &mut KeyGroups<R>,
-) -> Result<(TableMemory<R::Value>, Stopped), TaskFailure> {
+) -> Result<TableMemory<R::Value>, TaskFailure> {
     groups.progress.holds(table.bytes());
     let mut sorted = sorted_by_key(table, &groups.progress);
-    let stopped = {
-        let (slots, long) = sorted.take_slots();
-        reduce_slots(slots, long, groups)?
-    };
-    Ok((sorted.into_memory(), stopped))
+    let (slots, long) = sorted.take_slots();
+    reduce_slots(slots, long, groups)?;
+    Ok(sorted.into_memory())
 }
 
 fn reduce_slots<R: Reducer>(
     slots: impl Iterator<Item = Slot<R::Value>>,
     long: &[u8],
     groups: &mut KeyGroups<R>,
-) -> Result<Stopped, TaskFailure> {
-    let (mut buffer, mut buffer_before) = ([0; 16], [0; 16]);
-    let last = groups.last.take();
-    let mut before: Option<Packed> = None;
+) -> Result<(), TaskFailure> {
+    let mut buffer = [0; 16];
     for Slot { key, value, .. } in slots {
-        let bytes = key_bytes(long, key, &mut buffer);
-        if last.as_deref().is_some_and(|last| before.is_none() && bytes <= last) {
-            continue;
-        }
-        if groups.progress.is_asked() {
-            let before = before.map(|key| key_bytes(long, key, &mut buffer_before)).or(last.as_deref());
-            if let Some(state) = groups.stop(before)? {
-                return Ok(Some(state));
-            }
-        }
-        groups.reduce_one(bytes, value)?;
-        before = Some(key);
+        groups.border()?;
+        groups.reduce_one(key_bytes(long, key, &mut buffer), value)?;
     }
-    Ok(None)
+    Ok(())
 }
 
 fn reduce_runs<R: Reducer>(
     runs: Vec<SegmentData>,
     combiner: &mut dyn CombineRun<R::Value>,
     groups: &mut KeyGroups<R>,
-) -> Result<Stopped, TaskFailure> {
+) -> Result<(), TaskFailure> {
     let own = |bytes: &[u8]| R::Value::decode(bytes).map(R::Value::from_view);
     groups.progress.holds(buffer_bytes(&runs));
     let mut tree = LoserTree::open(runs)?;
     let mut more = tree.advance()?;
-    let mut key = groups.last.take().unwrap_or_default();
-    let skips = 0 < groups.count;
-    while skips && more && tree.key() <= &*key {
-        groups.progress.step()?;
-        more = tree.advance()?;
-    }
+    let mut key = Vec::new();
     while more {
-        if let Some(state) = groups.border((0 < groups.count).then_some(&key))? {
-            return Ok(Some(state));
-        }
+        groups.border()?;
         key.clear();
         key.extend_from_slice(tree.key());
         let rank = tree.rank();
@@ -197,5 +170,5 @@ fn reduce_runs<R: Reducer>(
         }
         groups.reduce_one(&key, total)?;
     }
-    Ok(None)
+    Ok(())
 }

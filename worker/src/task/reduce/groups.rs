@@ -5,15 +5,8 @@ use crate::attempt::{PartDone, Progress, ReadMeter, TaskFailure};
 use crate::key::Key;
 use crate::merge::{LoserTree, ValueSource, Values};
 use crate::output::Output;
-use crate::protocol::HandOver;
 use crate::value::Value;
 use std::sync::Arc;
-
-/// Maximum bytes of keys, counters' names and a reducer's state that are handed over. An attempt with more stays.
-const STATE_BYTES_MAX: usize = 1 << 20;
-
-/// State of an attempt that does not continue here; `None` if it is complete.
-pub(super) type Stopped = Option<Box<HandOver>>;
 
 /// Reducer with its output.
 pub(super) struct KeyGroups<R> {
@@ -22,10 +15,6 @@ pub(super) struct KeyGroups<R> {
     pub(super) meter: ReadMeter,
     pub(super) progress: Arc<Progress>,
     pub(super) counters: Counters,
-    /// Number of groups in the output.
-    pub(super) count: u64,
-    /// First key of the last group that an earlier attempt has reduced: groups up to there are skipped.
-    pub(super) last: Option<Vec<u8>>,
 }
 
 /// Returns the encoded value of a group that consists of one total.
@@ -37,73 +26,27 @@ fn total_of<V: Value>(source: &ValueSource<'_, V>) -> Result<Option<Vec<u8>>, Ta
 }
 
 impl<R: Reducer> KeyGroups<R> {
-    pub(super) fn start(
-        &mut self,
-        context: &TaskContext,
-        resume: Option<&HandOver>,
-    ) -> Result<(), TaskFailure> {
-        let Some(state) = resume else {
-            return Ok(self.reducer.setup(context, &mut self.output)?);
-        };
-        let mut nowhere = self.output.nowhere();
-        nowhere.watch(self.progress.clone());
-        self.reducer.setup(context, &mut nowhere)?;
-        self.counters.restore(&state.counters);
-        self.reducer.restore(&state.reducer)?;
-        (self.count, self.last) = (state.groups, state.last_key.clone());
-        Ok(())
+    pub(super) fn start(&mut self, context: &TaskContext) -> Result<(), TaskFailure> {
+        Ok(self.reducer.setup(context, &mut self.output)?)
     }
 
-    /// Boundary between two groups, of which `last` is the first key of the previous one.
+    /// Boundary between two groups, where the attempt can be suspended.
     #[inline]
-    pub(super) fn border(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
-        if self.progress.is_asked() { self.stop(last) } else { Ok(None) }
+    pub(super) fn border(&mut self) -> Result<(), TaskFailure> {
+        if self.progress.is_asked() { self.progress.stop_at_border() } else { Ok(()) }
     }
 
-    #[cold]
-    #[inline(never)]
-    pub(super) fn stop(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
-        let progress = self.progress.clone();
-        progress.stop_at_border(|| self.save(last))
-    }
-
-    /// Boundary before the first remaining group, when nothing has been reduced yet.
+    /// Boundary before the first group.
     #[inline]
     pub(super) fn border_before_all(
         &mut self,
         holds_bytes: impl FnOnce() -> usize,
-    ) -> Result<Stopped, TaskFailure> {
+    ) -> Result<(), TaskFailure> {
         if !self.progress.is_asked() {
-            return Ok(None);
+            return Ok(());
         }
         self.progress.holds(holds_bytes());
-        let last = self.last.clone();
-        self.stop(last.as_deref())
-    }
-
-    /// Writes the state; `None` if the reducer, or its state, cannot move.
-    fn save(&mut self, last: Option<&[u8]>) -> Result<Stopped, TaskFailure> {
-        if !self.output.can_move() {
-            return Ok(None);
-        }
-        let Some(reducer) = self.reducer.save() else { return Ok(None) };
-        self.output.move_counts(&self.counters);
-        let counters = self.counters.values();
-        let names: usize = counters.iter().map(|(name, _)| name.len() + size_of::<u64>()).sum();
-        if STATE_BYTES_MAX < reducer.len() + last.map_or(0, <[u8]>::len) + names {
-            return Ok(None);
-        }
-        let sum = self.output.written()?;
-        self.output.end()?;
-        Ok(Some(Box::new(HandOver {
-            last_key: last.map(<[u8]>::to_vec),
-            groups: self.count,
-            bytes: sum.bytes,
-            records: sum.records,
-            crc32c: sum.crc32c,
-            reducer,
-            counters,
-        })))
+        self.progress.stop_at_border()
     }
 
     /// Calls the reducer for one group. Returns true if the merge has another one.
@@ -130,7 +73,6 @@ impl<R: Reducer> KeyGroups<R> {
         if let Some(narrator) = &mut self.meter.narrator {
             narrator.end_group(self.output.bytes());
         }
-        self.count += 1;
         Ok(more)
     }
 
@@ -138,36 +80,21 @@ impl<R: Reducer> KeyGroups<R> {
         &mut self,
         mut tree: LoserTree,
         group: Option<GroupPrefix>,
-    ) -> Result<Stopped, TaskFailure> {
+    ) -> Result<(), TaskFailure> {
         let mut more = {
             // This reads the first block of each segment.
             let _engine = self.progress.engine();
             tree.advance()?
         };
         let mut key = Vec::new();
-        if let Some(last) = self.last.take() {
-            let prefix = group.map(|length| &last[..length(&last)]);
-            while more
-                && (tree.key() <= &*last || prefix.is_some_and(|prefix| tree.key().starts_with(prefix)))
-            {
-                self.meter.pair(tree.key().len() + tree.value().len())?;
-                more = tree.advance()?;
-                if let Some(state) = self.border(Some(&last))? {
-                    return Ok(Some(state));
-                }
-            }
-            key = last;
-        }
         while more {
-            if let Some(state) = self.border((0 < self.count).then_some(&key))? {
-                return Ok(Some(state));
-            }
+            self.border()?;
             key.clear();
             key.extend_from_slice(tree.key());
             let rank = tree.rank();
             more = self.reduce(&key, ValueSource::Tree(&mut tree, rank), group)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     pub(super) fn reduce_one(&mut self, key: &[u8], value: R::Value) -> Result<(), TaskFailure> {

@@ -10,13 +10,12 @@ mod slices;
 
 use super::map::write_setting;
 use crate::api::{Counters, ErasedReduce, KeyOrder, MapReducePlan, Reducer, TaskContext};
-use crate::attempt::{AttemptContext, ReadMeter, ReduceEnd, TaskFailure};
+use crate::attempt::{AttemptContext, PartDone, ReadMeter, TaskFailure};
 use crate::collect::{SortMemory, TableMemory, pair_bytes_max};
 use crate::fault;
 use crate::key::Key;
 use crate::merge::{FanIn, LoserTree, MergeError, limit_fan_in};
 use crate::narration::{ITEMS_MAX, PairWords, ReduceNarrator, ReduceStory, StorySegment};
-use crate::protocol::HandOver;
 use crate::segment::{
     BLOCK_BYTES, FRAME_LENGTHS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder,
     SegmentReader, WriteError, WriteSetting,
@@ -31,8 +30,8 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     plan: &MapReducePlan<K, V>,
     reducer: R,
     erased: ErasedReduce<'_>,
-) -> Result<ReduceEnd, TaskFailure> {
-    let ErasedReduce { context, segments, mut output, resume } = erased;
+) -> Result<PartDone, TaskFailure> {
+    let ErasedReduce { context, segments, mut output } = erased;
     output.watch(context.progress.clone());
     let segments: Vec<SegmentData> = segments.into_iter().filter(|data| !data.is_empty()).collect();
     let headers = {
@@ -42,14 +41,14 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let counters = Counters::default();
     let mut meter = ReadMeter::new(context.progress.clone());
     let narration = context.settings.narration_of(context.attempt);
-    meter.narrator = narration.map(|_| narrator(plan, &segments, &headers, resume));
+    meter.narrator = narration.map(|_| narrator(plan, &segments, &headers));
     let progress = context.progress.clone();
-    let mut groups = KeyGroups { reducer, output, meter, progress, counters, count: 0, last: None };
+    let mut groups = KeyGroups { reducer, output, meter, progress, counters };
     groups.progress.keeps_in(context.budget);
-    groups.start(&TaskContext::from_attempt(&context, &groups.counters), resume)?;
+    groups.start(&TaskContext::from_attempt(&context, &groups.counters))?;
     let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&context, false) };
     let partition = context.attempt.task.index;
-    let stopped = match &plan.combine {
+    match &plan.combine {
         Some(combine) => {
             let by_hash = plan.partition.is_none() && plan.order == KeyOrder::EachPart;
             let share = if by_hash { (partition, context.settings.partitions) } else { (0, 1) };
@@ -58,7 +57,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             let memory = context.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
             let table = slices.table(combine.make(), context.settings.merge_bytes, memory);
             let aggregate = Aggregate { combining: table, slices, runs: Vec::new(), setting, partition };
-            aggregate.run(segments, combine, &context, &mut groups)?
+            aggregate.run(segments, combine, &context, &mut groups)?;
         }
         None => {
             // A merge does not need this memory; both together would be too much.
@@ -71,21 +70,16 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
                 let _engine = context.progress.engine();
                 LoserTree::open(segments)?
             };
-            groups.reduce_merged(tree, plan.group)?
-        }
-    };
-    match stopped {
-        Some(state) => Ok(ReduceEnd::HandedOver(state)),
-        None => {
-            let narrator = groups.meter.narrator.take();
-            let done = groups.finish()?;
-            if let (Some(narration), Some(narrator)) = (narration, narrator) {
-                let _engine = context.progress.engine();
-                narration.write(context.attempt, &narrator.into_story());
-            }
-            Ok(ReduceEnd::Part(done))
+            groups.reduce_merged(tree, plan.group)?;
         }
     }
+    let narrator = groups.meter.narrator.take();
+    let done = groups.finish()?;
+    if let (Some(narration), Some(narrator)) = (narration, narrator) {
+        let _engine = context.progress.engine();
+        narration.write(context.attempt, &narrator.into_story());
+    }
+    Ok(done)
 }
 
 /// Returns the recorder of the pairs that a reduce of these segments reads.
@@ -93,7 +87,6 @@ fn narrator<K: Key, V: Value>(
     plan: &MapReducePlan<K, V>,
     segments: &[SegmentData],
     headers: &[SegmentHeader],
-    resume: Option<&HandOver>,
 ) -> Box<ReduceNarrator> {
     let told = |(data, header): (&SegmentData, &SegmentHeader)| StorySegment {
         map: header.id.map,
@@ -103,7 +96,6 @@ fn narrator<K: Key, V: Value>(
     let story = ReduceStory {
         combines: plan.combine.is_some(),
         segments: segments.iter().zip(headers).take(ITEMS_MAX).map(told).collect(),
-        groups_before: resume.map_or(0, |state| state.groups),
         ..ReduceStory::default()
     };
     Box::new(ReduceNarrator::new(PairWords { key: K::words, value: V::words }, story))

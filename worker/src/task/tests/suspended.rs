@@ -1,14 +1,13 @@
-//! Tests of reduces that are suspended, resumed and handed over at random boundaries: their results do not differ.
+//! Tests of reduces that are suspended and resumed at random boundaries: their results do not differ.
 
 use super::super::*;
-use super::runner::{Bench, JOB, Means, Memory, MemorySplit};
+use super::runner::{Bench, Means, MemorySplit};
 use crate::api::{Combiner, Counter, Input, JobPlan, Mapper, Reducer, TaskContext};
 use crate::attempt::TaskResult;
 use crate::collect::Emitter;
 use crate::input::Record;
 use crate::merge::Values;
 use crate::segment::SpillCompression;
-use gristmill_scheduler::ids::TaskId;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -22,7 +21,6 @@ use std::time::{Duration, Instant};
 enum ParkingEvent {
     Suspended,
     Refuses,
-    Stays,
     Ended,
 }
 
@@ -35,9 +33,6 @@ impl Parking for SendsEvents {
     }
     fn refuses(&self) {
         let _ = self.0.send(ParkingEvent::Refuses);
-    }
-    fn stays(&self) {
-        let _ = self.0.send(ParkingEvent::Stays);
     }
 }
 
@@ -112,14 +107,13 @@ impl Combiner for Add {
 struct Number {
     script: Script,
     number: u64,
-    movable: bool,
     groups: Counter,
     long: Counter,
 }
 impl Number {
-    fn new(script: &Script, movable: bool) -> Self {
+    fn new(script: &Script) -> Self {
         let (groups, long) = (Counter::default(), Counter::default());
-        Self { script: script.clone(), number: 0, movable, groups, long }
+        Self { script: script.clone(), number: 0, groups, long }
     }
 }
 impl Reducer for Number {
@@ -159,13 +153,6 @@ impl Reducer for Number {
         out.line(format!("{} groups", self.number).as_bytes());
         Ok(())
     }
-    fn save(&self) -> Option<Vec<u8>> {
-        self.movable.then(|| self.number.to_le_bytes().to_vec())
-    }
-    fn restore(&mut self, saved: &[u8]) -> TaskResult {
-        self.number = u64::from_le_bytes(saved.try_into().unwrap());
-        Ok(())
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +162,7 @@ enum Kind {
     Grouped,
 }
 
-fn plan(kind: Kind, script: &Script, movable: bool) -> JobPlan {
+fn plan(kind: Kind, script: &Script) -> JobPlan {
     let (script, same) = (script.clone(), script.clone());
     let plan = JobPlan::map(Input::lines(["memory"]), || Pairs);
     let plan = match kind {
@@ -183,113 +170,73 @@ fn plan(kind: Kind, script: &Script, movable: bool) -> JobPlan {
         Kind::Combining => plan.combine(move || Add(script.clone())),
         Kind::Grouped => plan.group_by_first(),
     };
-    plan.reduce(move || Number::new(&same, movable))
+    plan.reduce(move || Number::new(&same))
 }
 
-/// Results of a reduce, and its events.
-#[derive(Debug, Default)]
-struct Left {
-    part: Vec<u8>,
-    done: Option<PartDone>,
-    records_in: u64,
-    records_out: u64,
-    suspended: u32,
-    moved: u32,
-}
-
-/// Runs a reduce whose script stops it, and resumes it here or, each time, on a new worker, as decided by `draws`.
+/// Runs a reduce whose script stops it, and resumes it after each stop. Returns its part, its sums, and how often it was
+/// suspended.
 fn run_in_steps(
     plan: &JobPlan,
     script: &Script,
     (means, partition): (Means, u32),
-    segments: &[SegmentData],
+    segments: Vec<SegmentData>,
     (seed, calls_max): (u64, u64),
-) -> Left {
-    let mut draws = ChaCha8Rng::seed_from_u64(!seed);
-    let mut left = Left::default();
-    let mut state: Option<Box<HandOver>> = None;
-    loop {
-        // A suspended attempt needs memory.
-        let bench = Bench::new(Means { budget_bytes: 1 << 30, ..means }, 3);
-        let (words, events) = channel();
-        let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
-        progress.start(0);
-        script.play(&progress, seed, calls_max);
-        let part = Memory::default();
-        let mut output = Output::new("part", Box::new(part.clone()));
-        if let Some(state) = &state {
-            output.write(&left.part);
-            output.count_records(state.records);
-        }
-        let attempt = TaskId::reduce(JOB, partition).attempt(left.moved);
-        let end = std::thread::scope(|scope| {
-            let run = scope.spawn(|| {
-                let context = AttemptContext { progress: &progress, ..bench.context(attempt) };
-                let resume = state.as_deref();
-                let end = run_reduce_in_steps(plan, context, segments.to_vec(), output, resume);
-                let _ = words.send(ParkingEvent::Ended);
-                end
-            });
-            decide(&events, &progress, &mut draws);
-            run.join().unwrap()
+) -> (String, PartDone, Arc<Progress>) {
+    // A suspended attempt needs memory.
+    let bench = Bench::new(Means { budget_bytes: 1 << 30, ..means }, 3);
+    let (words, events) = channel();
+    let progress = Arc::new(Progress::new(1.0, Some(Box::new(SendsEvents(words.clone())))));
+    progress.start(0);
+    script.play(&progress, seed, calls_max);
+    let bench = Bench { progress: progress.clone(), ..bench };
+    let (part, done) = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let end = bench.reduce(plan, partition, segments);
+            let _ = words.send(ParkingEvent::Ended);
+            end
         });
-        script.end();
-        left.part = part.0.lock().unwrap().clone();
-        left.suspended += progress.suspensions.load(Relaxed);
-        let sum = |state: (u64, u32)| assert_eq!(state, (left.part.len() as u64, crc32c::crc32c(&left.part)));
-        match end.unwrap() {
-            ReduceEnd::HandedOver(stood) => {
-                sum((stood.bytes, stood.crc32c));
-                left.moved += 1;
-                state = Some(stood);
-            }
-            ReduceEnd::Part(done) => {
-                sum((done.bytes, done.crc32c));
-                left.records_in = progress.records_in.load(Relaxed);
-                left.records_out = progress.records_out.load(Relaxed);
-                left.done = Some(done);
-                return left;
-            }
-        }
-    }
+        resume_always(&events, &progress);
+        run.join().unwrap().unwrap()
+    });
+    script.end();
+    assert_eq!((done.bytes, done.crc32c), (part.len() as u64, crc32c::crc32c(part.as_bytes())));
+    (part, done, progress)
 }
 
 /// Resumes a reduce after every stop.
-fn decide(events: &Receiver<ParkingEvent>, progress: &Progress, draws: &mut ChaCha8Rng) {
+fn resume_always(events: &Receiver<ParkingEvent>, progress: &Progress) {
     loop {
         match events.recv().unwrap() {
             ParkingEvent::Ended => return,
-            ParkingEvent::Suspended if draws.next_u64().is_multiple_of(3) => assert!(progress.hand_over()),
-            ParkingEvent::Suspended | ParkingEvent::Stays => assert!(progress.resume(0)),
+            ParkingEvent::Suspended => assert!(progress.resume(0)),
             // It continues in its slot.
             ParkingEvent::Refuses => {}
         }
     }
 }
 
-/// Runs every partition without stops and in steps, and compares. Returns how often reduces were suspended and moved.
-fn compare(kind: Kind, splits: &[MemorySplit], means: Means, movable: bool, seed: (u64, u64)) -> (u32, u32) {
+/// Runs every partition without stops and in steps, and compares. Returns how often reduces were suspended.
+fn compare(kind: Kind, splits: &[MemorySplit], means: Means, seed: (u64, u64)) -> u32 {
     const PARTITIONS: u32 = 3;
     let script = Script::default();
-    let plan = plan(kind, &script, movable);
+    let plan = plan(kind, &script);
     let bench = Bench::new(means, PARTITIONS);
     let maps = bench.maps(&plan, splits).unwrap();
-    let (mut suspended, mut moved) = (0, 0);
+    let mut suspended = 0;
     for partition in 0..PARTITIONS {
         let segments: Vec<SegmentData> =
             maps.iter().map(|done| done.output.segment(partition).unwrap()).collect();
         let alone = Bench::new(means, PARTITIONS);
-        let (expected, done) = alone.reduce(&plan, partition, segments.clone()).unwrap();
-        let left = run_in_steps(&plan, &script, (means, partition), &segments, seed);
-        assert_eq!(String::from_utf8(left.part).unwrap(), expected, "{kind:?} {seed:?}");
-        assert_eq!(left.done, Some(done), "{kind:?} {seed:?}: sums and counters");
+        let (expected, expected_done) = alone.reduce(&plan, partition, segments.clone()).unwrap();
+        let (part, done, progress) = run_in_steps(&plan, &script, (means, partition), segments, seed);
+        assert_eq!(part, expected, "{kind:?} {seed:?}");
+        assert_eq!(done, expected_done, "{kind:?} {seed:?}: sums and counters");
         let numbers =
             |progress: &Progress| (progress.records_in.load(Relaxed), progress.records_out.load(Relaxed));
-        assert_eq!((left.records_in, left.records_out), numbers(&alone.progress), "{kind:?} {seed:?}");
-        suspended += left.suspended;
-        moved += left.moved;
+        assert_eq!(numbers(&progress), numbers(&alone.progress), "{kind:?} {seed:?}");
+        suspended += progress.suspensions.load(Relaxed);
     }
-    (suspended, moved)
+    suspended
 }
 
 fn splits() -> impl Strategy<Value = Vec<MemorySplit>> {
@@ -318,16 +265,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_reduce_that_is_suspended_and_moved_leaves_what_an_undisturbed_one_leaves(
+    fn a_reduce_that_is_suspended_leaves_what_an_undisturbed_one_leaves(
         splits in splits(),
         means in means(),
         kind in prop_oneof![Just(Kind::Plain), Just(Kind::Combining), Just(Kind::Grouped)],
-        movable: bool,
         seed: u64,
         calls_max in 2..40u64,
     ) {
-        let (_, moved) = compare(kind, &splits, means, movable, (seed, calls_max));
-        prop_assert!(movable || moved == 0);
+        compare(kind, &splits, means, (seed, calls_max));
     }
 }
 
@@ -338,22 +283,19 @@ fn many_words(count: u32) -> Vec<MemorySplit> {
 }
 
 #[test]
-fn reduces_of_every_kind_are_really_suspended_and_moved() {
+fn reduces_of_every_kind_are_really_suspended() {
     for kind in [Kind::Plain, Kind::Combining, Kind::Grouped] {
         for means in [Means::PLENTY, Means::NOTHING] {
-            let (suspended, moved) = compare(kind, &many_words(300), means, true, (7, 8));
-            assert!(
-                20 < suspended && 5 < moved,
-                "{kind:?}: {suspended} times suspended, {moved} times moved"
-            );
+            let suspended = compare(kind, &many_words(300), means, (7, 8));
+            assert!(20 < suspended, "{kind:?}: {suspended} times suspended");
         }
     }
 }
 
 #[test]
-fn a_reduce_whose_reducer_cannot_be_saved_stays_and_says_so() {
+fn a_suspended_reduce_goes_on_in_the_slot_that_it_is_given() {
     let script = Script::default();
-    let plan = plan(Kind::Plain, &script, false);
+    let plan = plan(Kind::Plain, &script);
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(10)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
@@ -366,8 +308,6 @@ fn a_reduce_whose_reducer_cannot_be_saved_stays_and_says_so() {
         let run = scope.spawn(|| bench.reduce(&plan, 0, segments));
         assert_eq!(events.recv(), Ok(ParkingEvent::Suspended));
         assert_eq!(progress.slot(), None, "a suspended attempt holds no slot");
-        assert!(progress.hand_over());
-        assert_eq!(events.recv(), Ok(ParkingEvent::Stays));
         assert!(progress.resume(3));
         assert_eq!(run.join().unwrap().unwrap().1.records, 12);
     });
@@ -379,7 +319,7 @@ fn a_reduce_whose_reducer_cannot_be_saved_stays_and_says_so() {
 #[test]
 fn a_suspended_reduce_that_is_cancelled_ends_without_a_slot() {
     let script = Script::default();
-    let plan = plan(Kind::Combining, &script, true);
+    let plan = plan(Kind::Combining, &script);
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(10)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();
@@ -401,7 +341,7 @@ fn a_suspended_reduce_that_is_cancelled_ends_without_a_slot() {
 #[test]
 fn a_reduce_with_a_table_for_which_there_is_no_room_keeps_its_slot() {
     let script = Script::default();
-    let plan = plan(Kind::Combining, &script, true);
+    let plan = plan(Kind::Combining, &script);
     let means = Means { budget_bytes: 1 << 20, ..Means::PLENTY };
     let bench = Bench::new(means, 1);
     let maps = bench.maps(&plan, &many_words(10)).unwrap();
@@ -437,15 +377,12 @@ impl Reducer for Passes {
         out.line(b"passed");
         Ok(())
     }
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(Vec::new())
-    }
 }
 static STARTED: OnceLock<Instant> = OnceLock::new();
 static GO_ON: OnceLock<()> = OnceLock::new();
 
 #[test]
-fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted_and_cannot_move() {
+fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted() {
     let plan = JobPlan::map(Input::lines(["memory"]), || Pairs).reduce(|| Passes);
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(1)).unwrap();
@@ -463,8 +400,6 @@ fn a_reduce_within_a_long_group_stops_where_it_asks_whether_it_is_wanted_and_can
         assert!(progress.suspend());
         assert_eq!(events.recv(), Ok(ParkingEvent::Suspended));
         println!("suspended within a group after {:?}", asked.elapsed());
-        assert!(progress.hand_over());
-        assert_eq!(events.recv(), Ok(ParkingEvent::Stays));
         GO_ON.get_or_init(|| ());
         assert!(progress.resume(0));
         assert_eq!(run.join().unwrap().unwrap().0, "passed\n");
@@ -527,7 +462,7 @@ fn a_slot_of_half_the_speed_takes_twice_as_long_and_says_how_much_it_waited() {
 #[test]
 fn suspending_and_going_on_take_this_long() {
     let script = Script::default();
-    let plan = plan(Kind::Plain, &script, true);
+    let plan = plan(Kind::Plain, &script);
     let bench = Bench::new(Means::PLENTY, 1);
     let maps = bench.maps(&plan, &many_words(20_000)).unwrap();
     let segments: Vec<SegmentData> = maps.iter().map(|done| done.output.segment(0).unwrap()).collect();

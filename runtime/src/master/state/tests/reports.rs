@@ -23,15 +23,6 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     let other = reduce(job, 0);
     let report = || AttemptReport { bytes_out: 7, records_in: 7, cpu_ns: 7, ..AttemptReport::default() };
     let fingerprint = Fingerprint::default();
-    let state = HandOver {
-        last_key: None,
-        groups: 0,
-        bytes: 0,
-        records: 0,
-        crc32c: 0,
-        reducer: Vec::new(),
-        counters: Vec::new(),
-    };
     let part = || Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 0, named: Vec::new() };
     let stamp = FileStamp::from_metadata(&std::fs::metadata("/").unwrap());
     let class = FailureClass::User;
@@ -55,8 +46,6 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
         WorkerFrame::Returned { attempt: other },
         WorkerFrame::Suspended { attempt: other },
         WorkerFrame::NotSuspended { attempt: other },
-        WorkerFrame::HandedOver { attempt: other, state: state.clone(), report: report() },
-        WorkerFrame::HandedOver { attempt: held[0], state, report: report() },
         WorkerFrame::CommitRequest { attempt: other },
         WorkerFrame::Log { attempt: Some(other), bytes: b"forged".to_vec() },
         WorkerFrame::Log { attempt: Some(unknown), bytes: b"forged".to_vec() },

@@ -16,7 +16,7 @@ fn shuffle_is_done_when_no_reduce_lacks_a_segment_and_stays_so_when_a_reduce_mov
         scene.fetched(worker, worker, map);
         assert_eq!(done(&scene, job), (index == 1).then_some(scene.now.0));
     }
-    let (mut scene, [first, second], job, _) = with_reduce_handed_over();
+    let (mut scene, [first, second], job) = with_reduce_starting_again();
     let before = done(&scene, job);
     assert!(before.is_some());
     scene.fetched(second, first, map(job));

@@ -55,15 +55,15 @@ fn core_lets_jobs_succeed_in_most_mild_histories() {
 }
 
 #[test]
-fn histories_have_suspensions_resumptions_and_reduces_that_go_on_elsewhere() {
+fn histories_have_suspensions_and_resumptions() {
     let wild = Wildness { steps: 1_500, failure: 5, loss: 2, cancel: 0 };
     let kind = Kind { policy: Rule::Random, pools: false, deals: false };
-    let mut moves = [0; 4];
+    let mut moves = [0; 2];
     for seed in 0..60 {
         let history = RandomHistory::new(seed, kind, wild).run();
         moves = std::array::from_fn(|i| moves[i] + history.moves[i]);
     }
-    assert!(moves.iter().all(|&count| 5 < count), "suspended, resumed, handed over, gone on from: {moves:?}");
+    assert!(moves.iter().all(|&count| 5 < count), "suspended, resumed: {moves:?}");
 }
 
 #[test]

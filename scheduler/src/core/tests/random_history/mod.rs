@@ -72,10 +72,8 @@ struct RandomHistory {
     /// Messages to be delivered late or twice.
     stale: Vec<Event>,
     joined: u32,
-    /// Handed-over attempts by the attempts that continue them.
-    continues: BTreeMap<AttemptId, AttemptId>,
-    /// Number of suspensions, resumptions, hand-overs, and continuations.
-    moves: [u32; 4],
+    /// Number of suspensions and resumptions.
+    moves: [u32; 2],
     /// Speculative attempts launched, and those that won.
     backups: [u32; 2],
     coverage: Coverage,
@@ -90,7 +88,6 @@ impl RandomHistory {
             suspending: SuspendLimits {
                 suspend_after_min: Span::milliseconds(400),
                 suspended_per_worker_max: SUSPENDED_MAX as u32,
-                hand_over_after: Span::milliseconds(800),
             },
             dividing: Some(DivideLimits { part_min: Span(0), look_after: Span(0), added_max: 20 }),
             // Far more speculative attempts than in production.
@@ -117,8 +114,7 @@ impl RandomHistory {
             housed: BTreeMap::new(),
             stale: Vec::new(),
             joined: 0,
-            continues: BTreeMap::new(),
-            moves: [0; 4],
+            moves: [0; 2],
             backups: [0; 2],
             coverage: Coverage::default(),
             wake: None,
@@ -165,7 +161,6 @@ impl RandomHistory {
             | Event::ReduceFinished { attempt, .. }
             | Event::AttemptSuspended { attempt }
             | Event::SuspensionRefused { attempt }
-            | Event::AttemptHandedOver { attempt }
             | Event::AttemptFailed { attempt, .. }) = event
             else {
                 continue;
@@ -188,10 +183,6 @@ impl RandomHistory {
     fn take_order(&mut self, command: &Command) {
         let (job, worker) = match command {
             Command::Launch { attempt, worker, .. } => {
-                if let Some(earlier) = self.core.continues(*attempt) {
-                    assert!(earlier.task == attempt.task && earlier.epoch < attempt.epoch);
-                    self.continues.insert(*attempt, earlier);
-                }
                 let sim_worker = self.sim_workers.get_mut(worker).expect("launched on a live worker");
                 assert!(sim_worker.booked.insert(*attempt), "{attempt} launched twice");
                 self.coverage.launched(*attempt, &self.specs[&attempt.task.job]);
@@ -218,7 +209,6 @@ impl RandomHistory {
             | Command::Recall { attempt, worker }
             | Command::Divide { attempt, worker, .. }
             | Command::Suspend { attempt, worker }
-            | Command::HandOver { attempt, worker }
             | Command::GrantCommit { attempt, worker, .. }
             | Command::RefuseCommit { attempt, worker } => (attempt.task.job, worker),
             Command::Home { job, worker, .. }
@@ -420,7 +410,7 @@ impl RandomHistory {
         let (slots, free) = self.core.slots();
         assert_eq!(slots, free, "slots leaked");
         for (worker, sim_worker) in &self.sim_workers {
-            let kept = sim_worker.outputs.len() + sim_worker.homes.len() + sim_worker.handed_over.len();
+            let kept = sim_worker.outputs.len() + sim_worker.homes.len();
             assert!(kept == 0, "{worker} was not told to forget");
         }
     }

@@ -25,8 +25,6 @@ pub(super) struct SimWorker {
     pub(super) asked: BTreeSet<AttemptId>,
     /// Suspended attempts.
     pub(super) parked: BTreeSet<AttemptId>,
-    /// Files of attempts that were handed over.
-    pub(super) handed_over: BTreeSet<AttemptId>,
     /// Empty maps that were sent with the launch of a reduce.
     pub(super) empty: BTreeMap<AttemptId, Vec<u32>>,
     pub(super) outputs: BTreeSet<AttemptId>,
@@ -86,7 +84,6 @@ impl SimWorker {
                 self.homes.retain(|key, _| key.0 != job);
                 self.wanted.retain(|key, _| key.0 != job);
                 self.outputs.retain(|output| output.task.job != job);
-                self.handed_over.retain(|attempt| attempt.task.job != job);
             }
             Command::Suspend { attempt, .. } => {
                 let waits = self.queue.contains(&attempt);

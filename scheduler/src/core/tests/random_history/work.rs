@@ -31,7 +31,6 @@ impl RandomHistory {
     #[expect(clippy::collapsible_match, reason = "a guard should not change anything")]
     pub(super) fn obey(&mut self) {
         let Some(worker) = self.some_worker() else { return };
-        let cannot_move = self.chance(300);
         match self.sim_workers[&worker].inbox.front().cloned() {
             Some(Command::Divide { attempt, .. }) => return self.divide(worker, attempt),
             Some(Command::Launch { attempt, .. }) => return self.launch(worker, attempt),
@@ -62,16 +61,6 @@ impl RandomHistory {
                     sim_worker.queue.push_back(attempt);
                 }
             }
-            Some(Command::HandOver { attempt, .. }) if sim_worker.parked.contains(&attempt) => {
-                if cannot_move {
-                    sim_worker.outbox.push_back(Event::AttemptSuspended { attempt });
-                } else {
-                    self.moves[2] += 1;
-                    sim_worker.parked.remove(&attempt);
-                    sim_worker.handed_over.insert(attempt);
-                    sim_worker.outbox.push_back(Event::AttemptHandedOver { attempt });
-                }
-            }
             Some(command) => sim_worker.obey(&command),
             None => {}
         }
@@ -97,7 +86,7 @@ impl RandomHistory {
         }
         let running: Vec<AttemptId> = self.sim_workers[&worker].running.keys().copied().collect();
         let Some(attempt) = self.pick(&running) else { return };
-        if self.cannot_go_on(worker, attempt) || self.suspend(worker, attempt) {
+        if self.suspend(worker, attempt) {
             return;
         }
         if attempt.task.kind == TaskKind::Map && self.chance(100) {
@@ -147,20 +136,6 @@ impl RandomHistory {
             sim_worker.parked.remove(&attempt);
             sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class });
         }
-    }
-
-    /// Makes an attempt fail that is to continue another one whose files are lost.
-    pub(super) fn cannot_go_on(&mut self, worker: WorkerId, attempt: AttemptId) -> bool {
-        let Some(earlier) = self.continues.remove(&attempt) else { return false };
-        let there = self.sim_workers.values().any(|sim_worker| sim_worker.handed_over.contains(&earlier));
-        self.moves[3] += u32::from(there);
-        let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
-        if !there {
-            sim_worker.running.remove(&attempt);
-            sim_worker.outbox.push_back(Event::AttemptFailed { attempt, class: Failure::Fetch });
-            sim_worker.start_queued();
-        }
-        !there
     }
 
     /// Suspends an attempt that was ordered to suspend, unless it ends first.

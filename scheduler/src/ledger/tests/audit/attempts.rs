@@ -82,10 +82,13 @@ pub(super) fn audit_suspensions(ledger: &Ledger, findings: &mut Findings) {
         "ledger",
         "list the reduces that can be suspended",
     );
-    let movable = with(SlotHold::Suspended { stays: false }).filter(|(_, record)| !record.dying);
+    let movable = with(SlotHold::Suspended).filter(|(_, record)| !record.dying);
     let movable: BTreeSet<_> = movable.map(|(&attempt, _)| attempt).collect();
-    let stranded: BTreeSet<_> = ledger.suspensions.stranded.keys().copied().collect();
-    findings.rule(movable == stranded, "ledger", "list the suspended attempts that can be handed over");
+    findings.rule(
+        movable == ledger.suspensions.suspended,
+        "ledger",
+        "list the suspended attempts that count",
+    );
     let mut sums = [0, 0];
     for worker in ledger.workers.iter() {
         let count =

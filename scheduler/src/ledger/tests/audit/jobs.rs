@@ -186,13 +186,6 @@ pub(super) fn audit_reduces(job: &Job, workers: &Workers, findings: &mut Finding
             task,
             "may be resumed only if suspended",
         );
-        let continued =
-            reduce.continues.is_none_or(|continued| continued.attempt.epoch < reduce.tries.launched);
-        findings.rule(
-            continued && (reduce.continues.is_none() || reduce.state != ReduceState::Done),
-            task,
-            "goes on from an earlier attempt while it is not done",
-        );
         if let Some(second) = job.homes.second.get(&partition) {
             let begun = matches!(reduce.state, ReduceState::Running | ReduceState::Suspended);
             let elsewhere = workers.is_live(second.at) && reduce.home.is_some_and(|home| home != second.at);

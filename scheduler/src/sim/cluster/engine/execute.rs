@@ -39,22 +39,12 @@ impl<'a> Engine<'a> {
         self.events.push(Event::MapDivided { attempt, kept, work: Some(work) });
     }
 
-    /// Gives a launched attempt the remaining work of the attempt that was handed over to it.
-    fn inherit(&mut self, attempt: AttemptId) {
-        if let Some(earlier) = self.core.continues(attempt)
-            && let Some(rest) = self.pieces.rests.remove(&earlier)
-        {
-            self.pieces.rests.insert(attempt, Rest { ran: Span(0), ..rest });
-        }
-    }
-
     /// Executes the core's commands and starts transfers.
     pub(super) fn execute(&mut self) {
         let mut commands = std::mem::take(&mut self.commands);
         for command in commands.drain(..) {
             match command {
                 Command::Launch { attempt, worker, .. } => {
-                    self.inherit(attempt);
                     self.machines[place_of(worker)].queue.push_back(attempt);
                     self.start_queued(worker);
                 }
@@ -63,7 +53,6 @@ impl<'a> Engine<'a> {
                     self.machines[place_of(worker)].queue.push_back(attempt);
                     self.start_queued(worker);
                 }
-                Command::HandOver { attempt, .. } => self.events.push(Event::AttemptHandedOver { attempt }),
                 Command::Recall { attempt, worker } => {
                     let queue = &mut self.machines[place_of(worker)].queue;
                     if let Some(place) = queue.iter().position(|&other| other == attempt) {

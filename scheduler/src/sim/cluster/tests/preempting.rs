@@ -1,7 +1,6 @@
-//! Tests of reduces that are suspended, resumed and handed over in virtual time.
+//! Tests of reduces that are suspended and resumed in virtual time.
 
 use super::*;
-use crate::station::Station;
 use crate::units::Span;
 
 /// One worker with one slot, a job with a long reduce, and a short job that arrives while it runs.
@@ -37,60 +36,6 @@ fn suspending_and_resuming_cost_what_they_are_said_to_cost() {
 fn a_reduce_keeps_its_slot_when_it_has_not_had_it_for_long() {
     let seen = one_slot(|config| config.core.suspending.suspend_after_min = Span::whole_seconds(20));
     assert_eq!(ends(&seen), [11.0, 12.0]);
-}
-
-#[test]
-fn a_handed_over_reduce_fetches_its_segments_anew_and_does_the_rest_elsewhere() {
-    let mut config = unified(2, 1);
-    config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.0, lanes: 1 };
-    let long = Job { shuffle_bytes: 20.0, ..job(0.0, &[1.0], &[30.0]) };
-    // The other worker runs a longer task until 8 s; the job that preempted the reduce runs until 103 s.
-    let other = job(0.0, &[8.0], &[]);
-    let urgent = Job { deadline: Some(1.0), ..job(3.0, &[100.0], &[]) };
-    let deciders = TestDeciders(Deciders {
-        policy: Box::new(DeadlinesFirst::default()),
-        ..TestDeciders::named("fifo", "pull", Some("oracle")).0
-    });
-    let seen = watch(&config, deciders, &[long, other, urgent]).unwrap();
-    // It ran from 1 to 3 s. At 8 s the other worker is idle, at 10 s it has been idle long enough, and fetching takes 2
-    // s.
-    assert_eq!(ends(&seen), [12.0 + 28.0, 8.0, 103.0]);
-    let fetched: Vec<(u32, u32, f64, f64)> =
-        seen.transfers.iter().map(|run| (run.from, run.to, run.start, run.end)).collect();
-    assert_eq!(fetched, [(0, 1, 10.0, 12.0)]);
-}
-
-/// Policy that serves jobs with a deadline first, then by age.
-#[derive(Default)]
-struct DeadlinesFirst {
-    jobs: std::collections::BTreeSet<(bool, u64, crate::view::Handle)>,
-}
-
-impl Policy for DeadlinesFirst {
-    fn name(&self) -> &'static str {
-        "goals-first"
-    }
-    fn preempts(&self) -> bool {
-        true
-    }
-    fn observe(&mut self, view: crate::view::View<'_>, change: crate::view::Change) {
-        match change {
-            crate::view::Change::Left(job) => self.jobs.retain(|&(.., other)| other != job),
-            crate::view::Change::Arrived(job) => {
-                let row = view.row(job);
-                self.jobs.insert((row.deadline.is_none(), row.seq, job));
-            }
-            _ => {}
-        }
-    }
-    fn plan(&mut self, _: crate::view::View<'_>, plan: &mut crate::plan::Plan<'_>) {
-        for &(.., job) in &self.jobs {
-            for station in [Station::Reduce, Station::Map] {
-                let reason = crate::plan::Reason::Own("goals first");
-                plan.grant(job, station, crate::plan::Share::All, reason);
-            }
-        }
-    }
 }
 
 #[test]

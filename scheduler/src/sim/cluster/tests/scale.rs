@@ -28,7 +28,6 @@ fn config(factor: f64) -> Config {
         network: Some(Bytes(rate as u64)),
         suspending: SuspendLimits {
             suspend_after_min: scaled(suspending.suspend_after_min, factor),
-            hand_over_after: scaled(suspending.hand_over_after, factor),
             ..suspending
         },
         moving: MoveLimits { move_after: scaled(moving.move_after, factor), ..moving },

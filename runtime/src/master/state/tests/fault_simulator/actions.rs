@@ -174,7 +174,6 @@ impl World {
                 self.oracle.failed(map.task, worker);
             }
             WorkerFrame::Suspended { .. } => self.fires("suspension"),
-            WorkerFrame::HandedOver { .. } => self.fires("handover"),
             _ => {}
         }
         self.trace(|| format!("{worker} says {frame:?}"));

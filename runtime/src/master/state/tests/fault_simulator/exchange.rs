@@ -1,13 +1,11 @@
-//! Requests between workers for segments and handed-over state, and their responses.
+//! Requests between workers for segments, and their responses.
 
 use super::process::{Answer, Process, ProcessId};
-use super::slots::Group;
 use super::transport::{Node, SimEvent};
 use super::world::World;
 use bytes::Bytes;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::{Span, Time};
-use gristmill_worker::protocol::Continuation;
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::Fetch;
 
@@ -118,28 +116,6 @@ impl World {
         let answers = answers.unwrap_or_else(broken);
         let now = self.now;
         self.turn(home, |process| process.fetched(now, &fetch, answers));
-    }
-
-    /// Requests the state that another attempt has written.
-    pub fn take_over(&mut self, id: ProcessId, attempt: AttemptId, from: &Continuation) {
-        let at = Process::at(&from.endpoint);
-        let there =
-            self.processes.get(&at).is_some_and(|holder| holder.handovers.contains_key(&from.attempt));
-        let stopped = self.processes.get(&at).is_some_and(|holder| holder.stopped_until.is_some());
-        let comes = there && !stopped && self.reaches(id, at) && self.reaches(at, id);
-        let groups = self.processes.get(&at).filter(|_| comes).and_then(|holder| {
-            let groups = holder.handovers.get(&from.attempt)?;
-            Some(groups.iter().take(from.state.groups as usize).cloned().collect::<Vec<Group>>())
-        });
-        let after = match &groups {
-            Some(_) => self.latency(at),
-            None if self.processes.contains_key(&at) && !there => self.latency(at),
-            None => ANSWER_TIMEOUT,
-        };
-        if let Some(groups) = groups {
-            self.taking_over.insert((id, attempt), groups);
-        }
-        self.schedule(self.now + after, SimEvent::TakenOver(id, attempt, comes));
     }
 }
 

@@ -4,19 +4,13 @@
 use super::process::{Answer, Effect, Process};
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::Time;
-use gristmill_worker::protocol::{AddedMap, Continuation, FailureClass, FetchedOutput, WorkerFrame};
+use gristmill_worker::protocol::{AddedMap, FailureClass, FetchedOutput, WorkerFrame};
 use gristmill_worker::segment::{SegmentData, SegmentId, SegmentReader};
 use gristmill_worker::shuffle::plan::{Fetch, Retry};
 use gristmill_worker::shuffle::store::HeldSegment;
 
 impl Process {
-    pub fn launch_reduce(
-        &mut self,
-        attempt: AttemptId,
-        empty: &[u64],
-        added: &[AddedMap],
-        resume: Option<Continuation>,
-    ) {
+    pub fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], added: &[AddedMap]) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
@@ -33,7 +27,7 @@ impl Process {
         };
         let id = |held: HeldSegment| SegmentReader::open(held.data).expect("verified on arrival").header().id;
         let input = held.into_iter().map(id).map(|id| (id.map, id.epoch)).collect();
-        self.launch(attempt, input, resume);
+        self.launch(attempt, input);
     }
 
     pub fn read_in_place(&mut self, maps: &[AttemptId], from: WorkerId) {

@@ -49,10 +49,9 @@ impl World {
 
     fn nothing_is_left(&self) -> Result<(), String> {
         for (id, process) in &self.processes {
-            let left: [(&str, usize); 5] = [
+            let left: [(&str, usize); 4] = [
                 ("jobs", process.jobs.len()),
                 ("attempts", process.tries.len()),
-                ("handed-over parts", process.handovers.len()),
                 ("outputs", process.outputs.len()),
                 ("stores", self.submitted.keys().filter(|job| process.store.key(**job).is_some()).count()),
             ];

@@ -11,8 +11,8 @@ use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::protocol::{
-    AttemptReport, Continuation, FailureClass, Heartbeat, HeldAttempt, HeldHome, Holding, JobOrder,
-    MasterFrame, Session, Slots, WorkerFrame, push_worker_frame,
+    AttemptReport, FailureClass, Heartbeat, HeldAttempt, HeldHome, Holding, JobOrder, MasterFrame, Session,
+    Slots, WorkerFrame, push_worker_frame,
 };
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::{Fetch, FetchLimits, FetchPlan};
@@ -38,8 +38,6 @@ pub(super) enum Effect {
     Step { attempt: AttemptId, turn: u32, after: Span },
     /// A request is sent for these partitions of each map.
     Ask { fetch: Fetch, wanted: Vec<(AttemptId, Vec<u32>)> },
-    /// The output of another attempt is requested.
-    TakeOver { attempt: AttemptId, from: Continuation },
     /// A part is built and stored at the output.
     Write { attempt: AttemptId, groups: Vec<Group> },
     /// A part is no longer needed.
@@ -91,8 +89,6 @@ pub(super) struct Process {
     pub tries: BTreeMap<AttemptId, Try>,
     /// Attempts that wait for a slot, by pool.
     pub lines: [VecDeque<AttemptId>; 2],
-    /// Output of attempts that were handed over.
-    pub handovers: BTreeMap<AttemptId, Vec<Group>>,
     /// Outputs that a fault may lose.
     pub outputs: BTreeSet<AttemptId>,
     pub lost: BTreeSet<AttemptId>,
@@ -129,7 +125,6 @@ impl Process {
             jobs: BTreeMap::new(),
             tries: BTreeMap::new(),
             lines: Default::default(),
-            handovers: BTreeMap::new(),
             outputs: BTreeSet::new(),
             lost: BTreeSet::new(),
             effects: Vec::new(),
@@ -171,7 +166,6 @@ impl Process {
                     | WorkerFrame::NotSuspended { .. }
                     | WorkerFrame::Divided { .. }
                     | WorkerFrame::NotDivided { .. }
-                    | WorkerFrame::HandedOver { .. }
             );
         self.outbox.push(SentFrame { bytes, repeatable });
     }
@@ -201,14 +195,13 @@ impl Process {
             }
             MasterFrame::Job(order) => self.open_job(&order),
             MasterFrame::LaunchMap { attempt, split, .. } => self.launch_map(attempt, split.bytes()),
-            MasterFrame::LaunchReduce { attempt, empty, added, resume, .. } => {
-                self.launch_reduce(attempt, &empty, &added, resume);
+            MasterFrame::LaunchReduce { attempt, empty, added, .. } => {
+                self.launch_reduce(attempt, &empty, &added);
             }
             MasterFrame::Divide { attempt, at_once } => self.divide(attempt, at_once),
             MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
             MasterFrame::Suspend { attempt } => self.suspend(attempt),
             MasterFrame::Resume { attempt } => self.resume(attempt),
-            MasterFrame::HandOver { attempt } => self.hand_over(attempt),
             MasterFrame::Lanes(order) => self.plan.order(&order),
             MasterFrame::Recall { attempt } => {
                 if self.withdraw(attempt, Stage::Waiting) {
@@ -287,7 +280,6 @@ impl Process {
         self.plan.forget(job);
         self.jobs.remove(&job);
         self.store.forget(job);
-        self.handovers.retain(|attempt, _| attempt.task.job != job);
         self.outputs.retain(|attempt| attempt.task.job != job);
     }
 

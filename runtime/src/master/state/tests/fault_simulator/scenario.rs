@@ -126,7 +126,6 @@ impl Scenario {
         let suspending = SuspendLimits {
             suspend_after_min: Span::milliseconds(rng.random_range(20..200)),
             suspended_per_worker_max: rng.random_range(1..5),
-            hand_over_after: Span::milliseconds(rng.random_range(200..2_000)),
         };
         let backups = (rng.random_range(0..4) != 0).then(|| BackupLimits {
             slots_per_backup: rng.random_range(1..6),

@@ -1,4 +1,4 @@
-//! Attempts in the slots of a simulated process: started, suspended, handed over, killed and permitted to publish.
+//! Attempts in the slots of a simulated process: started, suspended, killed and permitted to publish.
 //!
 //! The rules are those of the agent (`worker/src/agent/control`, `worker/src/agent/work.rs`) and of the threads that
 //! run attempts (`worker/src/agent/slots`). A request to an attempt that is past its stage changes nothing, the first
@@ -13,7 +13,7 @@ use gristmill_worker::budget::Budget;
 use gristmill_worker::commit::part_name;
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
-use gristmill_worker::protocol::{AttemptReport, Continuation, FailureClass, Part, Slots, WorkerFrame};
+use gristmill_worker::protocol::{AttemptReport, FailureClass, Part, Slots, WorkerFrame};
 use gristmill_worker::segment::{
     Fingerprint, SegmentOrder, SegmentsWriter, SpillCompression, SpillDirs, WriteSetting,
 };
@@ -35,8 +35,6 @@ pub(super) type Group = Vec<(u32, u32)>;
 pub(super) enum Stage {
     /// Waits for a slot.
     Waiting,
-    /// Fetches what another attempt has written.
-    TakingOver,
     Working,
     /// Waits for its permit.
     Built,
@@ -44,12 +42,11 @@ pub(super) enum Stage {
     Parked,
     /// Suspended, and waits for a slot to continue.
     GoesOn,
-    HandingOver,
 }
 
 impl Stage {
     pub fn has_slot(self) -> bool {
-        matches!(self, Stage::TakingOver | Stage::Working | Stage::Built | Stage::Publishing)
+        matches!(self, Stage::Working | Stage::Built | Stage::Publishing)
     }
 }
 
@@ -65,7 +62,6 @@ pub(super) enum Fate {
 pub(super) struct Try {
     pub stage: Stage,
     input: Group,
-    resume: Option<Continuation>,
     pub groups: Vec<Group>,
     /// Bytes of the split that a map reads.
     bytes: u64,
@@ -80,19 +76,19 @@ pub(super) struct Try {
 }
 
 impl Process {
-    pub fn launch(&mut self, attempt: AttemptId, input: Group, resume: Option<Continuation>) {
+    pub fn launch(&mut self, attempt: AttemptId, input: Group) {
         if !self.jobs.contains_key(&attempt.task.job) {
             return self.fail(attempt, FailureClass::Worker);
         }
         let (stage, groups, fate) = (Stage::Waiting, Vec::new(), None);
         let (asked, killed, answer, turn, took_ns) = (false, false, None, 0, 0);
-        let one = Try { stage, input, resume, groups, bytes: 0, fate, asked, killed, answer, turn, took_ns };
+        let one = Try { stage, input, groups, bytes: 0, fate, asked, killed, answer, turn, took_ns };
         self.tries.insert(attempt, one);
         self.lines[self.pool(attempt.task.kind)].push_back(attempt);
     }
 
     pub fn launch_map(&mut self, attempt: AttemptId, bytes: u64) {
-        self.launch(attempt, Vec::new(), None);
+        self.launch(attempt, Vec::new());
         if let Some(one) = self.tries.get_mut(&attempt) {
             one.bytes = bytes;
         }
@@ -149,13 +145,8 @@ impl Process {
 
     fn start_attempt(&mut self, attempt: AttemptId) {
         let Some(one) = self.tries.get_mut(&attempt) else { return };
-        let first = one.stage == Stage::Waiting;
-        if first {
+        if one.stage == Stage::Waiting {
             one.fate = self.fates.pop_front();
-        }
-        if let Some(from) = one.resume.take_if(|_| first) {
-            one.stage = Stage::TakingOver;
-            return self.effects.push(Effect::TakeOver { attempt, from });
         }
         one.stage = Stage::Working;
         self.work(attempt);
@@ -188,20 +179,6 @@ impl Process {
         }
     }
 
-    /// Handles the state of another attempt, or its absence.
-    pub fn taken_over(&mut self, attempt: AttemptId, groups: Option<Vec<Group>>) {
-        let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::TakingOver) else {
-            return;
-        };
-        match groups {
-            Some(groups) => {
-                (one.groups, one.stage) = (groups, Stage::Working);
-                self.work(attempt);
-            }
-            None => self.ends_badly(attempt, FailureClass::Fetch),
-        }
-    }
-
     pub fn ends_badly(&mut self, attempt: AttemptId, class: FailureClass) {
         if self.tries.remove(&attempt).is_some() {
             self.effects.push(Effect::Remove { attempt });
@@ -215,7 +192,6 @@ impl Process {
         match one.stage {
             Stage::Working => self.worked(attempt),
             Stage::Publishing => self.published(attempt),
-            Stage::HandingOver => self.handed_over(attempt),
             _ => {}
         }
     }

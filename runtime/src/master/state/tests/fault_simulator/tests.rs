@@ -118,7 +118,6 @@ fn no_output_is_wrong_while_faults_go_on() {
         "held back before the master",
         "held back before a worker",
         "suspension",
-        "handover",
         "backup",
         "backup won",
         "backup of a reduce",

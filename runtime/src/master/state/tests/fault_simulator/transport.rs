@@ -119,8 +119,6 @@ pub(super) enum SimEvent {
     Asked(u64),
     /// The response to a request arrives.
     Answered(u64),
-    /// The state that an attempt takes over has arrived, or is unavailable.
-    TakenOver(ProcessId, gristmill_scheduler::ids::AttemptId, bool),
     /// A pause of the fetch plan is over.
     Wake(ProcessId),
     Heartbeat(ProcessId),
@@ -136,7 +134,6 @@ impl SimEvent {
         match self {
             SimEvent::Down(id)
             | SimEvent::Step(id, ..)
-            | SimEvent::TakenOver(id, ..)
             | SimEvent::Wake(id)
             | SimEvent::Heartbeat(id)
             | SimEvent::Join(id) => Some(*id),

@@ -95,7 +95,6 @@ pub(super) struct World {
     /// Routes cut by each fault.
     pub ways_cut: BTreeMap<usize, Vec<(Node, Node)>>,
     pub requests: BTreeMap<u64, Request>,
-    pub taking_over: BTreeMap<(ProcessId, AttemptId), Vec<Group>>,
     wakes: BTreeMap<ProcessId, Time>,
     /// Times at which cut routes are checked again, by the waiting event.
     pub looks: BTreeMap<SimEvent, Time>,
@@ -144,7 +143,6 @@ impl World {
             cuts: Cuts::default(),
             ways_cut: BTreeMap::new(),
             requests: BTreeMap::new(),
-            taking_over: BTreeMap::new(),
             wakes: BTreeMap::new(),
             looks: BTreeMap::new(),
             transfers_to_damage: 0,
@@ -325,10 +323,6 @@ impl World {
             SimEvent::Step(id, attempt, turn) => self.turn(id, |process| process.step(attempt, turn)),
             SimEvent::Asked(number) => self.asked(number),
             SimEvent::Answered(number) => self.answered(number),
-            SimEvent::TakenOver(id, attempt, comes) => {
-                let groups = self.taking_over.remove(&(id, attempt)).filter(|_| comes);
-                self.turn(id, |process| process.taken_over(attempt, groups));
-            }
             SimEvent::Wake(id) => self.turn(id, |_| {}),
             SimEvent::Heartbeat(id) => {
                 self.turn(id, Process::heartbeat);
@@ -392,7 +386,6 @@ impl World {
                 self.requests.insert(number, request);
                 self.schedule(self.now + after, SimEvent::Asked(number));
             }
-            Effect::TakeOver { attempt, from } => self.take_over(id, attempt, &from),
             Effect::Write { attempt, groups } => drop(self.files.insert(attempt, groups)),
             Effect::Remove { attempt } => drop(self.files.remove(&attempt)),
             Effect::Crash { attempt } => self.crash(id, attempt),
