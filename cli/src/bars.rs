@@ -1,6 +1,6 @@
 //! Progress of a running job: live bars on a terminal, one line for each phase elsewhere.
 
-use gristmill_runtime::api::JobStatus;
+use gristmill_runtime::api::{JobStatus, TaskCounts};
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::{Bytes, Span};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -102,7 +102,8 @@ impl Bars {
         };
         set(&self.map, read, all, || {
             let rate = if status.input_bytes == 0 { String::new() } else { rate(read, elapsed) };
-            let left = remaining(read, all, elapsed);
+            let extrapolates = has_its_slots(status.maps, status.slots);
+            let left = if extrapolates { remaining(read, all, elapsed) } else { String::new() };
             format!(
                 "{}/{} tasks, {} running{rate}{left}",
                 status.maps.done, status.maps.total, status.maps.running
@@ -136,6 +137,11 @@ fn rate(bytes: u64, elapsed_ns: u64) -> String {
     }
     let each_second = bytes as f64 / (elapsed_ns as f64 / 1e9);
     format!(", {}/s", Bytes(each_second as u64))
+}
+
+/// True if maps hold all slots that they could use. A job that waits for slots of others has no rate to extrapolate.
+fn has_its_slots(maps: TaskCounts, slots: u32) -> bool {
+    maps.total.saturating_sub(maps.done).min(slots) <= maps.running
 }
 
 fn remaining(done: u64, total: u64, elapsed_ns: u64) -> String {
@@ -180,5 +186,19 @@ impl PhaseLines {
             self.shuffled = true;
             say!("{}: shuffle done after {}", status.job, after(status.shuffle_done_ns));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_shown_only_while_a_job_has_the_slots_that_it_could_use() {
+        let maps = |running, done| TaskCounts { total: 20, running, done };
+        assert!(has_its_slots(maps(6, 1), 6), "all slots of the cluster");
+        assert!(has_its_slots(maps(2, 18), 6), "all of the last maps");
+        assert!(!has_its_slots(maps(0, 1), 6), "it waits after its first map");
+        assert!(!has_its_slots(maps(3, 1), 6), "it shares the slots");
     }
 }

@@ -48,6 +48,11 @@ pub fn critical_path(trace: &JobTrace) -> Vec<PathStep> {
         JobState::Cancelled => walk.stopped(&index),
         JobState::Waiting | JobState::Running | JobState::Publishing => return Vec::new(),
     }
+    // Other tasks may have run before the first one of the chain, such as its first map on another worker.
+    let started = trace.attempts.iter().filter(|record| !record.end.is_returned());
+    if let Some(first) = started.filter_map(|record| record.started_ns).min() {
+        walk.back_to(first, "the next task of it waits for a slot");
+    }
     walk.back_to(status.arrived_ns, "no task of it is launched yet");
     walk.into_steps()
 }
@@ -416,6 +421,17 @@ mod tests {
     }
 
     #[test]
+    fn job_whose_first_map_ran_elsewhere_waited_for_a_slot_after_it() {
+        let ran = [("Map", 0, 1, [110, 110, 130]), ("Map", 1, 2, [190, 190, 300])];
+        let expected = [
+            "0..10 no task of it is launched yet",
+            "10..90 the next task of it waits for a slot",
+            "90..200 map-1 on worker-2",
+        ];
+        assert_eq!(steps(300, 0, &ran, &[]), expected);
+    }
+
+    #[test]
     fn path_of_a_job_without_reduces_ends_with_its_last_map_and_a_long_one_is_told_from_its_end() {
         let ran = [("Map", 0, 1, [100, 100, 200]), ("Map", 1, 2, [100, 100, 150])];
         assert_eq!(steps(200, 0, &ran, &[]), ["0..100 map-0 on worker-1"]);
@@ -443,7 +459,8 @@ mod tests {
             tried(("Map", 2, 0), 3, [120, 121, 190], &failed("cancelled")),
         ];
         let expected = [
-            "0..10 no task of it is launched yet",
+            "0..5 no task of it is launched yet",
+            "5..10 the next task of it waits for a slot",
             "10..50 map-0 on worker-1",
             "50..60 map-1, try 2 on worker-1: failed (user)",
             "60..70 map-1, try 3 waits for a slot on worker-2",

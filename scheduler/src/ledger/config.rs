@@ -33,8 +33,8 @@ pub struct CoreConfig {
     pub ended_jobs_max: usize,
     /// Limits of queuing behind running attempts.
     pub ahead: AheadConfig,
-    /// Bytes per second that each worker can receive from others, for estimates of the shuffle; `None`, the default,
-    /// means no limit.
+    /// Bytes per second that each worker can receive from others, for estimates of the shuffle. With `None`, the
+    /// default, it is learned from transfers between hosts; before there are any, it counts as without limit.
     pub network: Option<Bytes>,
     /// Limits of suspending running reduces.
     #[serde(flatten)]

@@ -4,7 +4,7 @@ use super::driver::{JOB, Table, map_finished, plain};
 use crate::command::Command;
 use crate::core::{Core, CoreConfig};
 use crate::estimate::{Estimator, Facts, Sizes};
-use crate::event::{Event, Failure, Slots};
+use crate::event::{Event, Failure, FetchRate, Slots};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::placement::Pull;
@@ -221,4 +221,32 @@ fn maps_that_run_again_count_once_in_the_facts_of_estimators() {
     }
     let again = scene.end_map(8, 4).unwrap();
     assert_eq!((again.maps_done, again.map_time, again.output.0), (3, 9.0, 30.0));
+}
+
+/// Two workers on two hosts, without a limit of their network, and a policy that records the shuffle of its jobs.
+#[test]
+fn rate_of_the_network_is_learned_from_transfers_between_hosts() {
+    let mut table = Table::new(Fifo::new());
+    table.core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()))
+        .with_estimator(Box::new(crate::estimate::Oracle));
+    table.join(1);
+    table.join(1);
+    let exact = Exact { maps: [1.0].into(), shuffle_bytes: 400e6, reduces: [1.0].into() };
+    table.submit(JobSpec { exact: Some(exact), ..plain(1, 1) });
+    let shuffle = |table: &Table| table.core.sizes(JOB).unwrap().whole[Station::Shuffle];
+    assert_eq!(shuffle(&table), 0.0, "no transfer has shown a rate");
+    let rates = |bytes: u64, from| {
+        let rate = FetchRate { from: WorkerId(from), bytes: Bytes(bytes), busy: Span::whole_seconds(2) };
+        Event::FetchRates { home: WorkerId(1), routes: vec![rate] }
+    };
+    table.handle(&[rates(1000, 2)]);
+    assert_eq!(shuffle(&table), 0.0, "a thousand bytes show the latency of requests");
+    table.handle(&[rates(100_000_000, 1)]);
+    assert_eq!(shuffle(&table), 0.0, "a transfer within a worker uses no network");
+    table.handle(&[rates(100_000_000, 2)]);
+    assert_eq!(shuffle(&table), 4.0, "two workers receive 50 MB/s each");
+    table.handle(&[rates(110_000_000, 2)]);
+    assert_eq!(shuffle(&table), 4.0, "small changes do not count all jobs again");
+    table.handle(&[rates(200_000_000, 2)]);
+    assert_eq!(shuffle(&table), 2.0);
 }
