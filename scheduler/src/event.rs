@@ -20,7 +20,7 @@ pub enum Failure {
     User,
     /// The worker could not do its part: disk full, I/O error. Not charged; the worker is avoided.
     Worker,
-    /// The worker failed: disk full, I/O error. Not charged; the worker is avoided.
+    /// The input is missing, changed or corrupt. The job fails at once.
     Input,
     /// The job's configuration cannot work. The job fails at once.
     Config,

@@ -31,7 +31,6 @@ use crate::command::Command;
 use crate::estimate::Estimator;
 use crate::event::Event;
 use crate::ids::{JobId, TaskKind};
-use crate::ledger::Ledger;
 pub use crate::ledger::{
     AheadConfig, BackupLimits, CoreConfig, DivideLimits, MoveLimits, RouteLimits, SuspendLimits,
 };
@@ -39,6 +38,7 @@ pub use crate::ledger::{
     AttemptSnapshot, AttemptTotals, BackupTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts,
     WorkerSnapshot,
 };
+use crate::ledger::{Ledger, UsualMap};
 use crate::placement::Placement;
 use crate::plan::{Plan, Share};
 use crate::policy::Policy;
@@ -137,16 +137,18 @@ impl Core {
         self
     }
 
-    /// Sets the state of the estimator to an earlier result of [`Core::memory`]. Sizes already reported for live jobs
-    /// stay until these jobs change.
+    /// Sets the state of the estimator to an earlier result of [`Core::memory`], and forgets the usual time of maps and
+    /// the rate of the network, so that one experiment teaches the next one nothing. Sizes already reported for live
+    /// jobs stay until these jobs change.
     ///
     /// # Errors
     /// If the memory is invalid, or the core has no estimator; then nothing has changed.
     pub fn restore_memory(&mut self, memory: &serde_json::Value) -> Result<(), String> {
-        match &mut self.estimator {
-            Some(estimator) => estimator.restore(memory),
-            None => Err("there is no estimator".to_owned()),
-        }
+        let Some(estimator) = &mut self.estimator else { return Err("there is no estimator".to_owned()) };
+        estimator.restore(memory)?;
+        self.ledger.usual_map = UsualMap::default();
+        self.ledger.rates.forget_inbound();
+        Ok(())
     }
 
     /// Enters all events of one instant, plans once and appends the resulting commands, to be carried out in order.

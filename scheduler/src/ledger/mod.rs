@@ -62,7 +62,7 @@ use rates::RouteRates;
 use routes::Routes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suspensions::Suspensions;
-use usual_map::UsualMap;
+pub(crate) use usual_map::UsualMap;
 
 /// State of the core.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]

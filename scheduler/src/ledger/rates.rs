@@ -88,6 +88,11 @@ impl RouteRates {
         (0.0 < self.inbound).then_some(self.inbound)
     }
 
+    /// Forgets how much a worker can receive.
+    pub(crate) fn forget_inbound(&mut self) {
+        self.inbound = 0.0;
+    }
+
     /// Removes a lost worker.
     pub(crate) fn lose(&mut self, worker: WorkerId) {
         self.routes.retain(|&(home, from), _| home != worker && from != worker);

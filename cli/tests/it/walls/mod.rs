@@ -273,15 +273,18 @@ fn security_page_names_what_exists() {
     }
 }
 
+/// Maximum number of lines of a Rust file.
+const FILE_LINES_MAX: usize = 600;
+
 #[test]
-fn every_file_says_what_it_is() {
-    for path in
-        ["scheduler/src", "worker/src", "runtime/src", "lab/src", "lab/papers/src", "cli/src", "examples/src"]
-            .into_iter()
-            .flat_map(sources)
-    {
-        let text = read(&path);
-        assert!(text.starts_with("//!"), "{} does not open by saying what it is", path.display());
+fn every_file_says_what_it_is_and_is_short() {
+    let code = ["scheduler", "worker", "runtime", "lab", "cli", "examples", "benches"];
+    for path in code.into_iter().flat_map(sources) {
+        let (text, name) = (read(&path), path.display());
+        let lines = text.lines().count();
+        assert!(lines <= FILE_LINES_MAX, "{name} has {lines} lines, more than {FILE_LINES_MAX}");
+        let is_library = path.components().any(|part| part.as_os_str() == "src");
+        assert!(!is_library || text.starts_with("//!"), "{name} does not open by saying what it is");
     }
 }
 

@@ -249,4 +249,27 @@ fn rate_of_the_network_is_learned_from_transfers_between_hosts() {
     assert_eq!(shuffle(&table), 4.0, "small changes do not count all jobs again");
     table.handle(&[rates(200_000_000, 2)]);
     assert_eq!(shuffle(&table), 2.0);
+    table.core.restore_memory(&serde_json::Value::Null).unwrap();
+    table.handle(&[Event::CommitRequested { attempt: TaskId::map(JOB, 0).attempt(0) }]);
+    table.map_done(TaskId::map(JOB, 0).attempt(0));
+    assert_eq!(shuffle(&table), 0.0, "one experiment teaches the next one nothing");
+}
+
+#[test]
+fn maps_of_a_new_job_are_guessed_by_those_of_other_jobs() {
+    let mut table = Table::new(Fifo::new());
+    table.core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(Pull::new()))
+        .with_estimator(Box::new(crate::estimate::Linear));
+    table.join(1);
+    table.submit(plain(4, 0));
+    table.submit(plain(3, 0));
+    let maps = |table: &Table, job| table.core.sizes(JobId(job)).unwrap().whole[Station::Map];
+    assert_eq!((maps(&table, 1), maps(&table, 2)), (4.0, 3.0), "a second each, without any map");
+    table.ask_commit(TaskId::map(JOB, 0).attempt(0));
+    table.map_done_in(TaskId::map(JOB, 0).attempt(0), Span::milliseconds(20));
+    let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+    assert!(near(maps(&table, 2), 0.06), "{}", maps(&table, 2));
+    table.core.restore_memory(&serde_json::Value::Null).unwrap();
+    table.submit(plain(3, 0));
+    assert_eq!(maps(&table, 3), 3.0, "one experiment teaches the next one nothing");
 }
