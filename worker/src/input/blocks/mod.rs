@@ -94,8 +94,9 @@ impl SplitBlocks<'_> {
         self.current.is_some() || 1 < self.pieces_opened
     }
 
-    /// Keeps this part of what is left to read and gives up the rest. Returns the number of bytes of the split that are kept, as
-    /// for [`Split::divide`]; `None` if nothing can be given up. A piece is cut only while it is read, when its contents
+    /// Keeps this part of what is left to read and gives up the rest. Returns the number of bytes of the split that are
+    /// kept, as for [`Split::divide`]; `None` if nothing can be given up, or less than a quarter of a block, which is
+    /// read sooner than another map starts. A piece is cut only while it is read, when its contents
     /// are known, so a split is divided in its current piece or between later ones.
     pub(crate) fn divide(&mut self, part: KeptPart) -> Option<u64> {
         let pieces = &self.split.pieces[..self.pieces_end];
@@ -103,10 +104,14 @@ impl SplitBlocks<'_> {
         let lengths = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length).sum::<u64>();
         let here = self.current.as_ref().and_then(PieceBlocks::left);
         let left_here = here.map_or(0, |(at, end)| end - at);
+        let left = left_here + lengths(&pieces[index + 1..]);
         let keeps = match part {
-            KeptPart::Half => (left_here + lengths(&pieces[index + 1..])) / 2,
+            KeptPart::Half => left / 2,
             KeptPart::Least => 0,
         };
+        if left - keeps < self.limits.block_bytes as u64 / 4 {
+            return None;
+        }
         if let (Some((at, end)), Some(current)) = (here, &mut self.current)
             && keeps < left_here
         {

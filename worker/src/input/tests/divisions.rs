@@ -116,6 +116,27 @@ fn reader_that_makes_way_keeps_the_record_after_what_it_has_read() {
 }
 
 #[test]
+fn reader_gives_up_nothing_that_is_read_sooner_than_another_map_starts() {
+    let files = Files::new();
+    let pieces = vec![files.piece("file", "0123456\n".repeat(1000))];
+    let split = Split { input: 0, format: RecordFormat::Lines, pieces };
+    let limits = limits(4000);
+    for (blocks_read, part, kept) in
+        [(1, KeptPart::Half, Some(6000)), (2, KeptPart::Half, None), (2, KeptPart::Least, None)]
+    {
+        let mut blocks = open_split(&split, &LocalFiles, &limits);
+        (0..blocks_read).for_each(|_| assert!(blocks.next_block().unwrap().is_some()));
+        assert_eq!(blocks.divide(part), kept, "{part:?} after {blocks_read} blocks");
+    }
+    let mut blocks = open_split(&split, &LocalFiles, &limits);
+    blocks.next_block().unwrap();
+    assert_eq!(blocks.divide(KeptPart::Half), Some(6000));
+    assert_eq!(blocks.divide(KeptPart::Half), Some(5000), "a quarter of a block");
+    assert_eq!(blocks.divide(KeptPart::Half), None, "an eighth");
+    assert_eq!(blocks.divide(KeptPart::Least), Some(4001), "all that is left, a quarter");
+}
+
+#[test]
 fn tables_and_packed_files_are_divided_between_files_only() {
     let files = Files::new();
     let rows = "a,b\n".repeat(50);
