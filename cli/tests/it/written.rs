@@ -30,7 +30,7 @@ fn report_that_would_be_written_over_input_of_its_own_job_is_refused_before_anyt
     }
     check("directory/part", flag, &[&directory]);
     check("text", flag, &[&format!("worker-1:{input}")]);
-    // A place within an input directory where nothing is yet is no input.
+    // An output path within an input directory is allowed, as long as no file exists there.
     sandbox.run_well([
         "run",
         "wordcount",

@@ -25,11 +25,10 @@ impl Ledger {
         // A route between workers of one host gives no information about networks.
         let apart = |rate: &&FetchRate| host(rate.from).is_some_and(|there| there != here);
         let rates: Vec<FetchRate> = rates.iter().filter(apart).copied().collect();
-        let mut learnt = false;
         for rate in &rates {
-            learnt |= self.rates.enter(home, rate, self.now);
+            self.rates.enter(home, rate, self.now);
         }
-        if learnt && self.config.network.is_none() {
+        if self.config.network.is_none() && self.rates.learn_inbound(&rates) {
             self.unseen.dirty.extend(self.jobs.values().filter(|job| !job.map_only()).map(|job| job.id));
         }
         let slow: Vec<_> = rates.iter().filter(|rate| self.is_worth_a_detour(home, rate)).collect();

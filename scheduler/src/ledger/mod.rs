@@ -219,9 +219,8 @@ impl Ledger {
             let record = self.attempts.get_mut(&attempt).expect("running attempts are in the table");
             record.dying = true;
             out.push(Command::Kill { attempt, worker: record.worker });
-            match record.hold {
-                SlotHold::Suspendable => self.set_hold(attempt, SlotHold::Firm),
-                _ => drop(self.suspensions.suspended.remove(&attempt)),
+            if record.hold == SlotHold::Suspendable {
+                self.set_hold(attempt, SlotHold::Firm);
             }
         }
         for &worker in job.workers.informed.iter().filter(|&&worker| self.workers.is_live(worker)) {

@@ -11,13 +11,13 @@ use crate::event::FetchRate;
 use crate::ids::WorkerId;
 use crate::ledger::config::RouteLimits;
 use crate::units::{Bytes, Span, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Age up to which the rate of a route is compared with those of other workers.
 const PEERS_MEMORY: Span = Span::whole_seconds(60);
 
-/// Smallest number of recent bytes of a route from which the rate of the network is learned: with fewer, a rate is that
-/// of single requests.
+/// Smallest number of recent bytes from which the rate of the network is learned: with fewer, a rate is that of single
+/// requests.
 const LEARNT_BYTES_MIN: Bytes = Bytes::mib(1);
 
 /// Factor by which that rate has to change before jobs are counted again.
@@ -40,47 +40,37 @@ pub(crate) struct RouteRates {
     routes: BTreeMap<(WorkerId, WorkerId), Rate>,
     /// Upper bound of all rates.
     most: f64,
-    /// Largest rate at which one home has recently received bytes from all others; 0 if unknown.
+    /// Largest rate at which one home has received bytes from all other hosts; 0 if unknown.
     #[serde(default)]
     inbound: f64,
     pruned: Time,
 }
 
 impl RouteRates {
-    /// Records the recent rate at which a home receives bytes from a worker on another host. Returns true if the rate of
-    /// the network has changed by it.
-    pub(crate) fn enter(&mut self, home: WorkerId, rate: &FetchRate, now: Time) -> bool {
-        let before = self.inbound;
+    /// Records the recent rate at which a home receives bytes from a worker on another host.
+    pub(crate) fn enter(&mut self, home: WorkerId, rate: &FetchRate, now: Time) {
         if PEERS_MEMORY <= now.since(self.pruned) {
             self.pruned = now;
             self.routes.retain(|_, rate| now.since(rate.at) < PEERS_MEMORY);
             self.most = self.routes.values().map(|rate| rate.bytes_per_second).fold(0.0, f64::max);
-            let homes: BTreeSet<WorkerId> = self.routes.keys().map(|&(home, _)| home).collect();
-            let now_inbound = homes.into_iter().map(|home| self.received_by(home, now)).fold(0.0, f64::max);
-            // Without recent transfers the old rate is still the best guess.
-            self.inbound = if 0.0 < now_inbound { now_inbound } else { self.inbound };
         }
         if rate.busy != Span(0) {
             let bytes_per_second = rate.bytes.0 as f64 / rate.busy.seconds();
             self.most = self.most.max(bytes_per_second);
             self.routes.insert((home, rate.from), Rate { bytes_per_second, at: now });
         }
-        if LEARNT_BYTES_MIN <= rate.bytes {
-            let received = self.received_by(home, now);
-            if self.inbound * CHANGE_MIN < received {
-                self.inbound = received;
-            }
-        }
-        self.inbound != before
     }
 
-    /// Returns the bytes per second that a home has just received over all routes.
-    fn received_by(&self, home: WorkerId, now: Time) -> f64 {
-        let routes = self.routes.range((home, WorkerId(0))..=(home, WorkerId(u32::MAX)));
-        routes
-            .filter(|(_, rate)| now.since(rate.at) < OWN_MEMORY)
-            .map(|(_, rate)| rate.bytes_per_second)
-            .sum()
+    /// Learns how much a worker can receive from what one has just received from all other hosts. Returns true if that is
+    /// clearly more than before.
+    pub(crate) fn learn_inbound(&mut self, rates: &[FetchRate]) -> bool {
+        let bytes: u64 = rates.iter().fold(0, |sum, rate| sum.saturating_add(rate.bytes.0));
+        let busy = rates.iter().map(|rate| rate.busy).max().unwrap_or_default().seconds();
+        let learns = LEARNT_BYTES_MIN.0 <= bytes && self.inbound * CHANGE_MIN * busy < bytes as f64;
+        if learns && 0.0 < busy {
+            self.inbound = bytes as f64 / busy;
+        }
+        learns
     }
 
     /// Returns the bytes per second that a worker can receive, as far as transfers have shown it.
@@ -254,5 +244,15 @@ mod tests {
         let mut rates = rates(&[(0, 1, SLOW), (1, 2, FAST), (2, 1, FAST)]);
         rates.lose(W[2]);
         assert!(!is_slow(&rates, 0, 1, SLOW, at(10)));
+    }
+
+    #[test]
+    fn worker_can_receive_what_has_come_from_all_others_at_once() {
+        let mut rates = RouteRates::default();
+        assert!(!rates.learn_inbound(&[]), "nothing has come");
+        assert!(rates.learn_inbound(&[rate(1, 1_000_000), rate(2, 2_000_000)]));
+        assert_eq!(rates.inbound(), Some(3e6));
+        assert!(!rates.learn_inbound(&[rate(1, 3_100_000)]), "hardly more");
+        assert!(!rates.learn_inbound(&[rate(1, 1_000_000)]), "less, as it asked for less");
     }
 }

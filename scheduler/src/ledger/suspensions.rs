@@ -20,9 +20,6 @@ use std::collections::BTreeSet;
 pub(crate) struct Suspensions {
     /// Live attempts that can be ordered to suspend.
     pub(crate) suspendable: BTreeSet<AttemptId>,
-    /// Suspended attempts that are not to end.
-    #[serde(default)]
-    pub(crate) suspended: BTreeSet<AttemptId>,
 }
 
 impl Ledger {
@@ -30,17 +27,12 @@ impl Ledger {
         let record = self.attempts.get_mut(&attempt).expect("only attempts of the table hold slots");
         let before = std::mem::replace(&mut record.hold, hold);
         let worker = record.worker;
-        let counts = hold == SlotHold::Suspended && !record.dying;
         self.workers.count_hold(worker, before, hold);
         if before == SlotHold::Suspendable {
             self.suspensions.suspendable.remove(&attempt);
         }
         if hold == SlotHold::Suspendable {
             self.suspensions.suspendable.insert(attempt);
-        }
-        self.suspensions.suspended.remove(&attempt);
-        if counts {
-            self.suspensions.suspended.insert(attempt);
         }
         let kind = attempt.task.kind;
         let [before, after] = [before, hold].map(|hold| u32::from(hold.yields(kind)));
@@ -83,18 +75,10 @@ impl Ledger {
         if let Some(next) = self.workers.park(worker, attempt) {
             self.promote(next);
         }
+        // Nothing waits for a slot in a job that has ended.
         if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
             job.set_reduce(attempt.task.index, ReduceState::Suspended);
             job.tally.suspended += 1;
-            self.unseen.dirty.insert(attempt.task.job);
-        }
-        self.wait_for_slot(attempt);
-    }
-
-    /// Lets a suspended attempt wait for a slot, if its job is live.
-    fn wait_for_slot(&mut self, attempt: AttemptId) {
-        let worker = self.attempts[&attempt].worker;
-        if let Some(job) = self.jobs.get_mut(&attempt.task.job) {
             job.reduce_queue.parked.insert(attempt.task.job, worker, attempt.task.index, &mut self.workers);
             self.unseen.dirty.insert(attempt.task.job);
         }
@@ -124,7 +108,6 @@ impl Ledger {
         let record = self.attempts.get_mut(&attempt).expect("suspended attempts are in the table");
         record.dying = true;
         let worker = record.worker;
-        self.suspensions.suspended.remove(&attempt);
         let job = self.jobs.get_mut(&attempt.task.job).expect("attempts of ended jobs are dying");
         job.attempts.live.remove(&attempt);
         job.reduce_queue.parked.remove(worker, attempt.task.index, &mut self.workers);

@@ -52,13 +52,15 @@ impl Core {
     /// Lets suspended reduces of draining workers start again elsewhere, as they get no slot there any more.
     pub(super) fn leave_draining(&mut self, commands: &mut Vec<Command>) {
         let ledger = &mut self.ledger;
-        let drains = |worker: &Worker| worker.draining.is_some();
-        if ledger.suspensions.suspended.is_empty() || ledger.workers.iter().all(drains) {
+        let drains = |worker: &&Worker| worker.draining.is_some();
+        let aside = ledger.routes.aside().iter().filter_map(|&worker| ledger.workers.get(worker));
+        let there = aside.filter(drains).flat_map(|worker| &worker.suspended);
+        let stranded: Vec<AttemptId> =
+            there.filter(|attempt| !ledger.attempts[*attempt].dying).copied().collect();
+        if stranded.is_empty() || ledger.workers.iter().all(|worker| drains(&worker)) {
             return;
         }
-        let strands =
-            |attempt: &&AttemptId| ledger.workers.get(ledger.attempts[attempt].worker).is_some_and(drains);
-        for attempt in ledger.suspensions.suspended.iter().filter(strands).copied().collect::<Vec<_>>() {
+        for attempt in stranded {
             ledger.give_up_suspended(attempt, commands);
         }
     }
