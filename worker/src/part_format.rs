@@ -34,6 +34,18 @@ impl PartFormat {
         }
     }
 
+    /// True if files of this format, one after another, are one file of it: for text, and for gzip, Zstandard and bzip2,
+    /// whose files are sequences of members. A table has one footer, which describes the whole file.
+    #[must_use]
+    pub fn is_joinable(self) -> bool {
+        match self {
+            Self::Bytes(Compression::None | Compression::Gzip | Compression::Zstd | Compression::Bzip2) => {
+                true
+            }
+            Self::Table(_) => false,
+        }
+    }
+
     /// Returns the format by the end of a part's name.
     #[must_use]
     pub fn of_name(name: &FilePath) -> Self {

@@ -8,6 +8,7 @@ use gristmill_worker::directory::PlainName;
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::input::{FilePath, FileStamp, Split};
 use gristmill_worker::output::PartFormat;
+use gristmill_worker::protocol::Part;
 use serde::{Deserialize, Serialize};
 
 /// Longest submission in bytes.
@@ -108,10 +109,62 @@ pub struct JobAttended {
 }
 
 /// Place of a part until it is published.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BuiltPart {
+    /// The attempt that built it with a permit; the first one if there are several.
+    pub attempt: AttemptId,
+    /// Stamp of its file after the attempt had finished it.
+    pub stamp: FileStamp,
+    /// Files of the part in order, the first being that of `attempt`. Empty if one attempt built the whole part.
+    // Not skipped if empty: journals contain this in an encoding without names of fields.
+    #[serde(default)]
+    pub pieces: Vec<BuiltPiece>,
+}
+
+impl BuiltPart {
+    /// Creates the place of a part that one attempt has built.
+    #[must_use]
+    pub fn new(attempt: AttemptId, stamp: FileStamp) -> Self {
+        Self { attempt, stamp, pieces: Vec::new() }
+    }
+}
+
+/// File of one of the attempts that built a part together, because its reduce was divided.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BuiltPiece {
     /// The attempt that built it with a permit.
     pub attempt: AttemptId,
     /// Stamp of its file after the attempt had finished it.
     pub stamp: FileStamp,
+    /// Sizes, sums and named outputs of the attempt. The name is not used.
+    pub part: Part,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::ids::{JobId, TaskId};
+    use gristmill_worker::codec;
+
+    #[test]
+    fn place_of_a_part_comes_back_from_json_and_from_the_encoding_of_journals() {
+        let stamp = FileStamp { size: 1, modified_ns: 2, inode: 3 };
+        let attempt = |index| TaskId::reduce(JobId(1), index).attempt(2);
+        let piece = |index| {
+            let part = Part { name: String::new(), bytes: 1, records: 2, crc32c: 3, named: Vec::new() };
+            BuiltPiece { attempt: attempt(index), stamp, part }
+        };
+        let whole = BuiltPart::new(attempt(0), stamp);
+        let joined = BuiltPart { pieces: vec![piece(0), piece(7)], ..whole.clone() };
+        // Several in a row: a place that is read too short or too far spoils the next.
+        let places = [whole.clone(), joined, whole.clone()];
+        let text = serde_json::to_string(&places).unwrap();
+        assert_eq!(serde_json::from_str::<[BuiltPart; 3]>(&text).unwrap(), places);
+        let mut bytes = Vec::new();
+        codec::encode(&places, &mut bytes);
+        assert_eq!(codec::decode_message::<[BuiltPart; 3]>(&bytes, 1 << 20).unwrap(), places);
+        let mut without = serde_json::to_value(&whole).unwrap();
+        without.as_object_mut().unwrap().remove("pieces");
+        assert_eq!(serde_json::from_value::<BuiltPart>(without).unwrap(), whole);
+    }
 }

@@ -23,7 +23,7 @@ pub enum WatchLine {
     },
 }
 
-/// Maximum number of parts in one line: some 300 KiB.
+/// Maximum number of parts in one line, and of files in which they were built: some 300 KiB.
 pub(crate) const PARTS_OF_LINE_MAX: usize = 1000;
 
 impl WatchLine {
@@ -35,9 +35,21 @@ impl WatchLine {
         std::iter::from_fn(move || match parts.len() {
             0 => status.take().map(Self::Status),
             _ => {
-                let parts = parts.by_ref().take(PARTS_OF_LINE_MAX).collect();
-                Some(Self::Parts { parts, built: built.by_ref().take(PARTS_OF_LINE_MAX).collect() })
+                let count = parts_of_line(built.as_slice());
+                let parts = parts.by_ref().take(count).collect();
+                Some(Self::Parts { parts, built: built.by_ref().take(count).collect() })
             }
         })
     }
+}
+
+/// Number of the next parts that are sent in one line, at least one.
+fn parts_of_line(built: &[BuiltPart]) -> usize {
+    let files = built.iter().scan(0, |files, part| {
+        *files += part.pieces.len().max(1);
+        Some(*files)
+    });
+    // Without places, each part counts as one file.
+    let files = files.chain(built.len() + 1..);
+    files.take_while(|files| *files <= PARTS_OF_LINE_MAX).count().max(1)
 }

@@ -7,7 +7,8 @@ use super::lines::Lines;
 use super::outcome::{ClientError, JobReport};
 use super::reconnect::Again;
 use crate::api::{
-    ClusterStatus, ErrorCode, JobAttended, JobState, JobStatus, MasterStatus, OutputClosed, ROOT, Submission,
+    BuiltPart, ClusterStatus, ErrorCode, JobAttended, JobState, JobStatus, MasterStatus, OutputClosed, ROOT,
+    Submission,
 };
 use crate::cluster_view::{ClusterView, unseen};
 use crate::output_dir::{ClaimedOutput, Success};
@@ -243,7 +244,7 @@ impl AsyncClient {
         let (claim, sync) = (planned.output, options.sync);
         let success =
             result.as_ref().ok().map(|status| (Success::from_status(status, columns), status.built.clone()));
-        let few = success.as_ref().is_none_or(|(_, built)| built.len() <= CLOSED_HERE_PARTS_MAX);
+        let few = success.as_ref().is_none_or(|(_, built)| are_few(built));
         let few = few && !claim.is_far();
         let close = move || {
             let closed = match success {
@@ -402,6 +403,12 @@ fn job_of(result: &Result<JobStatus, ClientError>) -> Option<JobId> {
         Err(ClientError::Interrupted { job }) => Some(*job),
         Err(_) => None,
     }
+}
+
+/// True if parts built like this are published faster than another thread starts. The files of a divided part are copied,
+/// which may take long.
+fn are_few(built: &[BuiltPart]) -> bool {
+    built.len() <= CLOSED_HERE_PARTS_MAX && built.iter().all(|part| part.pieces.is_empty())
 }
 
 /// Abandons an output, off this thread if it is in a store, which may be slow.

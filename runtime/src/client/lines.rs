@@ -149,6 +149,7 @@ mod tests {
     use super::*;
     use crate::api::PARTS_OF_LINE_MAX;
     use crate::master::status_of;
+    use crate::output_dir::join_parts;
     use gristmill_scheduler::ids::{JobId, TaskId};
     use gristmill_worker::commit::part_name;
     use gristmill_worker::input::FileStamp;
@@ -163,7 +164,7 @@ mod tests {
             crc32c: index,
             named: Vec::new(),
         };
-        let built = |index| BuiltPart { attempt: TaskId::reduce(JobId(1), index).attempt(0), stamp };
+        let built = |index| BuiltPart::new(TaskId::reduce(JobId(1), index).attempt(0), stamp);
         let (parts, built) = ((0..count).map(part).collect(), (0..count).map(built).collect());
         JobStatus { parts, built, ..status_of(JobId(1)) }
     }
@@ -195,6 +196,36 @@ mod tests {
         let expected = status(count);
         assert_eq!(last.parts, expected.parts);
         assert_eq!(last.built.len(), expected.built.len());
+    }
+
+    #[test]
+    fn lines_do_not_grow_with_the_number_of_files_of_divided_parts() {
+        let divided = |files: usize| {
+            let JobStatus { parts, built, .. } = status(files as u32);
+            join_parts(parts.into_iter().zip(built).collect()).unwrap()
+        };
+        for (files, expected) in [
+            (vec![1, 1], vec![2]),
+            (vec![PARTS_OF_LINE_MAX / 2, PARTS_OF_LINE_MAX / 2, 1], vec![2, 1]),
+            (vec![1, PARTS_OF_LINE_MAX, 1], vec![1, 1, 1]),
+            // One part is not spread over lines.
+            (vec![2 * PARTS_OF_LINE_MAX, 1], vec![1, 1]),
+        ] {
+            let (parts, built): (Vec<Part>, Vec<BuiltPart>) =
+                files.iter().map(|count| divided(*count)).unzip();
+            let told = lines(JobStatus { parts, built: built.clone(), ..status(0) });
+            let mut read = Read::default();
+            assert!(told.iter().all(|line| read.push(line)));
+            let counts = told.iter().map(|line| match serde_json::from_slice(line).unwrap() {
+                WatchLine::Parts { parts, built } => {
+                    assert_eq!(parts.len(), built.len());
+                    parts.len()
+                }
+                WatchLine::Status(_) => 0,
+            });
+            assert_eq!(counts.collect::<Vec<_>>(), [expected, vec![0]].concat(), "{files:?}");
+            assert_eq!(read.status().unwrap().unwrap().built, built);
+        }
     }
 
     #[test]

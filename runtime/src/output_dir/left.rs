@@ -5,11 +5,11 @@
 //! that died.
 
 use super::claimed_directory::{OutputDirectory, Published, RETIRED};
-use super::publish::{check_named, check_part};
+use super::part_file::files_of;
 use super::undo::RetiredClaim;
 use super::{OutputError, SUCCESS, Success, claim};
 use crate::api::{BuiltPart, Submission};
-use gristmill_worker::commit::{TEMPORARY, built_name, named_built_name, nonce_of};
+use gristmill_worker::commit::{TEMPORARY, nonce_of};
 use gristmill_worker::directory::Directory;
 use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;
@@ -82,13 +82,13 @@ impl OutputDirectory {
     }
 
     /// Publishes the remaining parts, and `_SUCCESS` if it does not exist.
-    fn complete(
+    pub(super) fn complete(
         self,
         success: &Success,
         built: &[BuiltPart],
         sync: bool,
     ) -> Result<RetiredClaim, OutputError> {
-        let completed = self.publish_rest(&success.parts, built).and_then(|()| {
+        let completed = self.publish_rest(&success.parts, built, sync).and_then(|()| {
             match self.directory.entry_metadata(SUCCESS) {
                 Ok(_) => Self::is_complete(&self.directory, success),
                 Err(_) => self.write_success(success, sync, &mut Vec::new()),
@@ -102,30 +102,24 @@ impl OutputDirectory {
     }
 
     /// Publishes the parts that are not in their final place.
-    pub(super) fn publish_rest(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
+    pub(super) fn publish_rest(
+        &self,
+        parts: &[Part],
+        built: &[BuiltPart],
+        sync: bool,
+    ) -> Result<(), OutputError> {
         self.check_names(parts, built)?;
         let mut directories = BTreeMap::new();
-        for (part, built) in parts.iter().zip(built) {
-            let from = built_name(&self.probe, built.attempt);
-            for named in &part.named {
-                let directory = self.directory_of(&named.output, &mut directories)?;
-                let from = named_built_name(&from, &named.output);
-                if check_named(part, named, directory, &part.name).is_ok() {
-                    let _ = self.temporary.remove_file(&from);
-                    continue;
-                }
-                check_named(part, named, &self.temporary, &from)?;
-                let published = self.temporary.publish(&from, directory, &part.name);
-                published.map_err(OutputError::io("publish", &directory.path(&part.name)))?;
-            }
-            if check_part(part, &self.directory, &part.name, built.stamp).is_ok() {
+        for file in parts.iter().zip(built).flat_map(|(part, built)| files_of(&self.probe, part, built)) {
+            let directory = self.directory_of(file.output, &mut directories)?;
+            if file.check_published(directory).is_ok() {
                 // On a file system without a rename that fails on existing names, the file may have two names.
-                let _ = self.temporary.remove_file(&from);
+                file.names().for_each(|name| drop(self.temporary.remove_file(name)));
                 continue;
             }
-            check_part(part, &self.temporary, &from, built.stamp)?;
-            let published = self.temporary.publish(&from, &self.directory, &part.name);
-            published.map_err(OutputError::io("publish", &self.directory.path(&part.name)))?;
+            file.cut_back(&self.temporary)?;
+            file.check_built(&self.temporary)?;
+            self.publish_file(&file, sync, &mut directories)?;
         }
         Ok(())
     }

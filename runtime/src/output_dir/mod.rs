@@ -3,7 +3,7 @@
 //!
 //! `DIR/_temporary` is claimed exclusively (`claim`), so two jobs can never write into one directory. Attempts build
 //! parts there, each in its own file. The process that closes the output publishes those that count, and writes
-//! `_SUCCESS` last. A lost worker that continues to run changes no published part. A failed job leaves no files and, if
+//! `_SUCCESS` last. The files of a divided reduce are joined to one part before. A lost worker that continues to run changes no published part. A failed job leaves no files and, if
 //! the directory was created for it, no directory. Both directories are held open and must be this user's (the output
 //! directory may be root's), and all operations in them use plain names.
 
@@ -11,7 +11,9 @@ mod claim;
 mod claimed;
 mod claimed_directory;
 mod error;
+mod joined_part;
 mod left;
+mod part_file;
 mod protected;
 mod publish;
 mod store;
@@ -22,6 +24,7 @@ pub(crate) use claimed::{ClaimedOutput, check_output, refuse_inputs};
 pub(crate) use claimed_directory::OutputDirectory;
 use claimed_directory::{Published, REPLACED, RETIRED, success_first};
 pub use error::OutputError;
+pub(crate) use joined_part::join_parts;
 pub use protected::why_kept;
 pub use success::{BAD_RECORDS, SUCCESS, Success};
 

@@ -1,19 +1,19 @@
 //! Completion of an output: parts are checked and published, then `_SUCCESS`.
 
 use super::claimed_directory::{OutputDirectory, Published, PublishedFile};
+use super::part_file::{PartFile, check_joinable, files_of};
 use super::undo::RetiredClaim;
 use super::{BAD_RECORDS, OutputError, SUCCESS, Success, claim};
 use crate::api::BuiltPart;
-use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, built_name, is_output_name, named_built_name, part_name};
+use gristmill_worker::commit::{NAMED_OUTPUTS_MAX, is_output_name, part_name};
 use gristmill_worker::directory::{Directory, PlainName};
 use gristmill_worker::fault;
-use gristmill_worker::input::FileStamp;
 use gristmill_worker::output::PartFormat;
-use gristmill_worker::protocol::{NamedPart, Part};
+use gristmill_worker::protocol::Part;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 impl OutputDirectory {
@@ -47,7 +47,7 @@ impl OutputDirectory {
     ) -> Result<RetiredClaim, OutputError> {
         self.take_claim(claim::CLOSING)?;
         let mut names = Vec::new();
-        let published = self.publish_parts(&success.parts, built, &mut names);
+        let published = self.publish_parts(&success.parts, built, sync, &mut names);
         let named = published.and_then(|()| self.write_bad_records(success, sync, &mut names));
         let written = named.and_then(|()| self.write_success(success, sync, &mut names));
         if let Err(error) = written {
@@ -64,46 +64,49 @@ impl OutputDirectory {
     fn publish_parts<'a>(
         &self,
         parts: &'a [Part],
-        built: &[BuiltPart],
+        built: &'a [BuiltPart],
+        sync: bool,
         published: &mut Vec<PublishedFile<'a>>,
     ) -> Result<(), OutputError> {
         self.check_names(parts, built)?;
-        for (part, built) in parts.iter().zip(built) {
-            let from = built_name(&self.probe, built.attempt);
-            for named in &part.named {
-                check_named(part, named, &self.temporary, &named_built_name(&from, &named.output))?;
-            }
-            check_part(part, &self.temporary, &from, built.stamp)?;
+        let files_of = |(part, built)| files_of(&self.probe, part, built);
+        for file in parts.iter().zip(built).flat_map(files_of) {
+            file.check_built(&self.temporary)?;
         }
         let mut directories = BTreeMap::new();
-        for (part, built) in parts.iter().zip(built) {
-            let from = built_name(&self.probe, built.attempt);
-            for named in &part.named {
-                let directory = self.directory_of(&named.output, &mut directories)?;
-                let from = named_built_name(&from, &named.output);
-                retried(|| self.temporary.publish(&from, directory, &part.name))
-                    .map_err(OutputError::io("publish", &directory.path(&part.name)))?;
-                published.push((Some(&named.output), &part.name));
-                fault::place("output.renamed");
-            }
-            retried(|| {
-                fault::error("output.rename")?;
-                self.temporary.publish(&from, &self.directory, &part.name)
-            })
-            .map_err(OutputError::io("publish", &self.directory.path(&part.name)))?;
-            published.push((None, &part.name));
+        for file in parts.iter().zip(built).flat_map(files_of) {
+            self.publish_file(&file, sync, &mut directories)?;
+            published.push((file.output, file.part));
             fault::place("output.renamed");
         }
         fault::place("output.all-renamed");
         Ok(())
     }
 
-    /// Directory of a named output, created if it does not exist.
-    pub(super) fn directory_of<'f>(
+    /// Publishes a file that was checked.
+    pub(super) fn publish_file(
         &self,
-        output: &PlainName,
+        file: &PartFile<'_>,
+        sync: bool,
+        directories: &mut BTreeMap<PlainName, Directory>,
+    ) -> Result<(), OutputError> {
+        retried(|| file.join(&self.temporary, sync))
+            .map_err(OutputError::io("join the files of the part in", &file.first_path(&self.temporary)))?;
+        let directory = self.directory_of(file.output, directories)?;
+        retried(|| {
+            fault::error("output.rename")?;
+            self.temporary.publish(file.first(), directory, file.part)
+        })
+        .map_err(OutputError::io("publish", &directory.path(file.part)))
+    }
+
+    /// Directory of the parts of an output. That of a named output is created if it does not exist.
+    pub(super) fn directory_of<'f>(
+        &'f self,
+        output: Option<&PlainName>,
         directories: &'f mut BTreeMap<PlainName, Directory>,
     ) -> Result<&'f Directory, OutputError> {
+        let Some(output) = output else { return Ok(&self.directory) };
         if !directories.contains_key(output) {
             let path = self.directory.path(output.as_str());
             let directory = match self.directory.make_shared_directory(output.as_str()) {
@@ -121,11 +124,14 @@ impl OutputDirectory {
         Ok(&directories[output])
     }
 
-    /// Checks the names of parts.
+    /// Checks the names of parts, and that they may consist of the files that were built.
     pub(super) fn check_names(&self, parts: &[Part], built: &[BuiltPart]) -> Result<(), OutputError> {
-        check_part_names(parts, built, |name, _| name.to_owned()).map_err(|(name, why)| {
-            OutputError::io("publish", &self.directory.path(&name))(io::Error::other(why))
-        })
+        let wrong = |name: &str, why: String| {
+            OutputError::io("publish", &self.directory.path(name))(io::Error::other(why))
+        };
+        check_part_names(parts, built, |name, _| name.to_owned()).map_err(|(name, why)| wrong(&name, why))?;
+        let mut parts = parts.iter().zip(built);
+        parts.try_for_each(|(part, built)| check_joinable(part, built).map_err(|why| wrong(&part.name, why)))
     }
 
     /// Writes the names of the skipped records, if there are any.
@@ -299,60 +305,4 @@ pub(super) fn check_part_names(
         }
     }
     Ok(())
-}
-
-/// Checks that the file of a part is as its attempt reported. An unmodified file is not read again.
-pub(super) fn check_part(
-    part: &Part,
-    directory: &Directory,
-    name: &str,
-    stamp: FileStamp,
-) -> Result<(), OutputError> {
-    let path = directory.path(name);
-    // Only a regular file is a part.
-    let file = directory.open_file(name).map_err(OutputError::io("look at the part", &path))?;
-    let found = file.metadata().map_err(OutputError::io("look at the part", &path))?;
-    let found = FileStamp::from_metadata(&found);
-    if found == stamp && found.size == part.bytes {
-        return Ok(());
-    }
-    check_sum(part.name.clone(), path, file, (part.bytes, part.crc32c))
-}
-
-/// Checks that the file of a named output is as its attempt reported. It is read once for that.
-pub(super) fn check_named(
-    part: &Part,
-    named: &NamedPart,
-    directory: &Directory,
-    name: &str,
-) -> Result<(), OutputError> {
-    let path = directory.path(name);
-    let file = directory.open_file(name).map_err(OutputError::io("look at the part", &path))?;
-    check_sum(format!("{}/{}", named.output, part.name), path, file, (named.bytes, named.crc32c))
-}
-
-fn check_sum(part: String, path: PathBuf, file: File, expected: (u64, u32)) -> Result<(), OutputError> {
-    let (bytes, crc32c) = sum(file).map_err(OutputError::io("read the part", &path))?;
-    if (bytes, crc32c) == expected {
-        return Ok(());
-    }
-    Err(OutputError::Changed { part, path, bytes, crc32c, expected })
-}
-
-/// Bytes read at once for the checksum.
-const SUM_CHUNK_BYTES: usize = 256 << 10;
-
-/// Length and CRC-32C of a file.
-fn sum(mut file: File) -> io::Result<(u64, u32)> {
-    let mut chunk = vec![0; SUM_CHUNK_BYTES];
-    let (mut bytes, mut crc32c) = (0, 0);
-    loop {
-        match file.read(&mut chunk)? {
-            0 => return Ok((bytes, crc32c)),
-            got => {
-                bytes += got as u64;
-                crc32c = crc32c::crc32c_append(crc32c, &chunk[..got]);
-            }
-        }
-    }
 }

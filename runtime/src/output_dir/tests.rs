@@ -1,6 +1,7 @@
 //! Tests of claims, of closing outputs, and of the remains of either.
 
 mod finish;
+mod joined;
 mod replaced;
 
 use super::*;
@@ -116,7 +117,7 @@ fn built(out: &Path, content: &str) -> (Part, BuiltPart, PathBuf) {
     let (bytes, crc32c) = (content.len() as u64, crc32c::crc32c(content.as_bytes()));
     let stamp = FileStamp::from_metadata(&fs::metadata(&path).unwrap());
     let part = Part { name: "part-00000".to_owned(), bytes, records: 1, crc32c, named: Vec::new() };
-    (part, BuiltPart { attempt, stamp }, path)
+    (part, BuiltPart::new(attempt, stamp), path)
 }
 
 fn named(output: &str, content: &str) -> NamedPart {

@@ -110,6 +110,20 @@ async fn part_of_a_named_output_lies_beside_that_of_the_main_one() {
 }
 
 #[tokio::test]
+async fn file_of_any_reduce_is_taken_whatever_the_number_of_partitions() {
+    let stand = Stand::start().await;
+    // Rests of divided reduces have the indices from the number of partitions on.
+    for index in [0, 1, 2, 99_999, 1 << 25, u32::MAX] {
+        let rest = TaskId::reduce(JobId(1), index).attempt(2);
+        let stamp = stand.put(rest, "a rest", &stand.permit(rest)).await.unwrap();
+        assert_eq!(fs::read_to_string(stand.built(rest)).unwrap(), "a rest", "{index}");
+        assert_eq!(stamp, FileStamp::from_metadata(&fs::metadata(stand.built(rest)).unwrap()));
+        let other = TaskId::reduce(JobId(1), index).attempt(3);
+        assert_eq!(stand.put(other, "a rest", &stand.permit(rest)).await, Err(StatusCode::UNAUTHORIZED));
+    }
+}
+
+#[tokio::test]
 async fn part_for_a_directory_that_was_removed_is_refused_as_gone() {
     let stand = Stand::start().await;
     fs::remove_dir_all(stand.directory.path().join(TEMPORARY)).unwrap();

@@ -502,6 +502,34 @@ mod tests {
     }
 
     #[test]
+    fn files_of_joinable_formats_one_after_another_are_read_as_one() {
+        for compression in [Compression::None, Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
+            let format = PartFormat::from(compression);
+            assert!(format.is_joinable());
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(format!("part{}", format.suffix()));
+            let (mut file, mut expected) = (Vec::new(), Vec::new());
+            // A rest may be empty, also the last.
+            for text in ["front\n".repeat(100_000), String::new(), "rest\n".to_owned(), String::new()] {
+                let disk = Disk(Arc::default(), usize::MAX);
+                let mut out =
+                    Output::formatted("part", Box::new(disk.clone()), format, &RowLayout::default());
+                out.record(text.as_bytes());
+                out.finish().unwrap();
+                file.extend_from_slice(&disk.0.lock().unwrap());
+                expected.extend_from_slice(text.as_bytes());
+                std::fs::write(&path, &file).unwrap();
+                let mut read = Vec::new();
+                open_part(&path).unwrap().read_to_end(&mut read).unwrap();
+                assert!(read == expected, "{compression:?}");
+            }
+        }
+        for kind in [crate::input::TableKind::Parquet, crate::input::TableKind::Arrow] {
+            assert!(!PartFormat::Table(kind).is_joinable());
+        }
+    }
+
+    #[test]
     fn compressed_output_reports_a_full_disk_when_it_ends() {
         for compression in [Compression::Gzip, Compression::Zstd, Compression::Bzip2] {
             let disk = Disk(Arc::default(), 5);

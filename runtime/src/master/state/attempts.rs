@@ -93,7 +93,7 @@ impl JobEntry {
         let sums = &mut self.records.sums.totals;
         sums.records_out = sums.records_out.saturating_add(part.all_records());
         sums.bytes_out = sums.bytes_out.saturating_add(part.all_bytes());
-        self.output.parts.insert(attempt.task.index, (part, BuiltPart { attempt, stamp }));
+        self.output.parts.insert(attempt.task.index, (part, BuiltPart::new(attempt, stamp)));
         match attempt.task.kind {
             TaskKind::Map if self.records.maps_succeeded == self.maps => self.times.maps_done = Some(now),
             TaskKind::Map => {}

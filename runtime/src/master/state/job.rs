@@ -308,7 +308,13 @@ impl JobEntry {
                 .filter(|_| context.parts)
                 .map(|(part, _)| part.clone())
                 .collect(),
-            built: self.output.parts.values().filter(|_| context.built).map(|(_, built)| *built).collect(),
+            built: self
+                .output
+                .parts
+                .values()
+                .filter(|_| context.built)
+                .map(|(_, built)| built.clone())
+                .collect(),
             bad_records: match context.parts {
                 true => self.bad_records.named(|map| self.input.place(map, self.maps)),
                 false => Vec::new(),

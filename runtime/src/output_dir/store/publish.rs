@@ -106,7 +106,9 @@ impl StoreOutput {
         };
         let name =
             |name: &str, built: &BuiltPart| attempt_object_name(name, self.nonce(), built.attempt.epoch);
-        check_part_names(parts, built, name).map_err(|(name, what)| wrong(&name, what))?;
+        check_part_names(parts, built, name)
+            .and_then(|()| refuse_pieces(parts, built))
+            .map_err(|(name, what)| wrong(&name, what))?;
         let there: BTreeMap<String, ObjectStamp> =
             self.objects()?.into_iter().map(|(name, object)| (name, object.stamp)).collect();
         for (part, built) in parts.iter().zip(built) {
@@ -124,11 +126,49 @@ impl StoreOutput {
     }
 }
 
+/// Rejects parts of divided reduces: objects cannot be joined. An `Err` has the part's name and a description.
+fn refuse_pieces(parts: &[Part], built: &[BuiltPart]) -> Result<(), (String, String)> {
+    match parts.iter().zip(built).find(|(_, built)| !built.pieces.is_empty()) {
+        None => Ok(()),
+        Some((part, built)) => {
+            let what = format!("{} attempts built it, and objects cannot be joined", built.pieces.len());
+            Err((part.name.clone(), what))
+        }
+    }
+}
+
 /// Stamp of an object that must have this many bytes; an error if it is missing or has another size.
 fn check_size(there: &BTreeMap<String, ObjectStamp>, name: &str, bytes: u64) -> Result<ObjectStamp, String> {
     match there.get(name) {
         None => Err("it is not there".to_owned()),
         Some(stamp) if stamp.size != bytes => Err(format!("it has {} bytes instead of {bytes}", stamp.size)),
         Some(stamp) => Ok(*stamp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output_dir::join_parts;
+    use gristmill_scheduler::ids::{JobId, TaskId};
+    use gristmill_worker::input::FileStamp;
+
+    #[test]
+    fn part_of_a_divided_reduce_is_refused_by_its_name() {
+        let part =
+            |name: &str| Part { name: name.to_owned(), bytes: 1, records: 1, crc32c: 1, named: Vec::new() };
+        let built = |index| {
+            let stamp = FileStamp { size: 1, modified_ns: 0, inode: 1 };
+            BuiltPart::new(TaskId::reduce(JobId(1), index).attempt(0), stamp)
+        };
+        let (first, second) = ((part("part-00000"), built(0)), (part("part-00001"), built(1)));
+        let refuse = |parts: [(Part, BuiltPart); 2]| {
+            let (parts, built): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+            refuse_pieces(&parts, &built)
+        };
+        assert_eq!(refuse([first.clone(), second.clone()]), Ok(()));
+        let divided = join_parts(vec![second, (part(""), built(2))]).unwrap();
+        let (name, why) = refuse([first, divided]).unwrap_err();
+        assert_eq!((&*name, &*why), ("part-00001", "2 attempts built it, and objects cannot be joined"));
     }
 }

@@ -63,7 +63,7 @@ fn finish_that_fails_removes_what_the_job_has_published_and_nothing_of_others() 
                 crc32c: crc32c::crc32c(b"it"),
                 named: Vec::new(),
             };
-            (part, BuiltPart { attempt, stamp })
+            (part, BuiltPart::new(attempt, stamp))
         };
         let (parts, built): (Vec<_>, Vec<_>) = (0..2).map(of).unzip();
         // Another user's files appear while the job runs.
@@ -129,7 +129,7 @@ fn named_parts_that_were_published_when_their_closer_died_go_or_are_completed() 
     fs::write(format!("{}.a", path.display()), "that").unwrap();
     fs::create_dir(out.join("errors")).unwrap();
     fs::write(out.join("errors/part-00000"), "this").unwrap();
-    next.publish_rest(std::slice::from_ref(&part), &[built]).unwrap();
+    next.publish_rest(std::slice::from_ref(&part), &[built], false).unwrap();
     assert_eq!(fs::read_to_string(out.join("a/part-00000")).unwrap(), "that");
     assert_eq!(fs::read_to_string(out.join("errors/part-00000")).unwrap(), "this");
     let parts = [part];
@@ -162,7 +162,7 @@ fn finish_publishes_compressed_parts_and_no_mix_of_them() {
             let crc32c = crc32c::crc32c(b"it");
             (
                 Part { name: name.to_owned(), bytes: 2, records: 1, crc32c, named: Vec::new() },
-                BuiltPart { attempt, stamp },
+                BuiltPart::new(attempt, stamp),
             )
         };
         let (parts, built): (Vec<_>, Vec<_>) = (0..).zip(names_of_parts).map(of).unzip();

@@ -16,9 +16,9 @@ fn parts_of_ended_jobs_are_dropped_when_they_are_too_many_unless_somebody_follow
         let part = Part { name: "part-00000".to_owned(), bytes: 1, records: 1, crc32c: 1, named: Vec::new() };
         let entry = scene.state.jobs.get_mut(job).unwrap();
         let stamp = FileStamp { size: 1, modified_ns: 1, inode: 1 };
-        let built = BuiltPart { attempt: map(job), stamp };
+        let built = BuiltPart::new(map(job), stamp);
         let indices = 1..=jobs::TRACED_RECORDS_MAX as u32;
-        entry.output.parts = indices.map(|index| (index, (part.clone(), built))).collect();
+        entry.output.parts = indices.map(|index| (index, (part.clone(), built.clone()))).collect();
         let report = AttemptReport::default();
         scene.deliver(worker, WorkerFrame::CommitRequest { attempt: map(job) });
         scene.deliver(worker, WorkerFrame::PartFinished { attempt: map(job), part, stamp, report });
