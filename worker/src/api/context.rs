@@ -14,6 +14,7 @@ use std::sync::Arc;
 /// Argument of `setup`. Counters created here are summed over all tasks that succeed, so a retry never counts twice.
 /// They are reported in the summary, in `_SUCCESS` and in the client's report.
 pub struct TaskContext {
+    task: TaskId,
     attempt: AttemptId,
     partitions: u32,
     counters: Counters,
@@ -62,7 +63,7 @@ impl TaskContext {
     pub fn new(task: TaskId, partitions: u32, counters: Counters, side: Arc<SideInputs>) -> Self {
         let attempt = task.attempt(0);
         let (progress, spill, stretch, held_bytes_max) = (None, None, None, usize::MAX);
-        Self { attempt, partitions, counters, side, progress, spill, stretch, held_bytes_max }
+        Self { task, attempt, partitions, counters, side, progress, spill, stretch, held_bytes_max }
     }
 
     /// Creates the context of an observed attempt.
@@ -71,6 +72,7 @@ impl TaskContext {
         let progress = Some(Arc::clone(progress));
         let counters = counters.clone();
         Self {
+            task: attempt.task,
             attempt: *attempt,
             partitions: settings.partitions,
             counters,
@@ -87,13 +89,19 @@ impl TaskContext {
         Self { stretch, ..self }
     }
 
-    /// Returns the task: its kind and index. The same for every attempt.
-    #[must_use]
-    pub fn task(&self) -> TaskId {
-        self.attempt.task
+    /// Sets the partition of a reduce, which differs from the task index of an attempt for a part of the partition.
+    pub(crate) fn of_partition(self, partition: u32) -> Self {
+        Self { task: TaskId { index: partition, ..self.task }, ..self }
     }
 
-    /// Returns the attempt. Its number must not affect the output.
+    /// Returns the task: its kind and index, which is the partition of a reduce. The same for every attempt, and for all
+    /// pieces of a reduce that is divided while it runs.
+    #[must_use]
+    pub fn task(&self) -> TaskId {
+        self.task
+    }
+
+    /// Returns the attempt, which is unique in its job. It must not affect the output.
     #[must_use]
     pub fn attempt(&self) -> AttemptId {
         self.attempt

@@ -52,4 +52,8 @@ where
     fn reduce(&mut self, key: K::View<'_>, values: &mut Values<'_, K, V>, out: &mut Output) -> TaskResult {
         (self.0)(key, values, out)
     }
+
+    fn groups_are_independent(&self) -> bool {
+        true
+    }
 }

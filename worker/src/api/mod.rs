@@ -28,4 +28,5 @@ pub use task::{MapOnly, Mapper, Reducer};
 pub(crate) use each::ReduceEach;
 pub(crate) use plan::JobFunctions;
 pub(crate) use work::MapReduceWork;
+pub use work::ReducePart;
 pub(crate) use work::{ErasedMap, ErasedReduce, ErasedSample};

@@ -152,4 +152,8 @@ where
         out.pair(key, total);
         Ok(())
     }
+
+    fn groups_are_independent(&self) -> bool {
+        true
+    }
 }

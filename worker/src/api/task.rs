@@ -119,4 +119,11 @@ pub trait Reducer {
     fn finish(&mut self, _out: &mut Output) -> TaskResult {
         Ok(())
     }
+
+    /// True if `reduce` of a group depends on nothing that earlier groups left in the reducer. Then a running reduce may
+    /// be divided between workers: each piece has some consecutive groups and its own reducer, and `setup` and `finish`
+    /// run once for each piece.
+    fn groups_are_independent(&self) -> bool {
+        false
+    }
 }

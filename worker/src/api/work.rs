@@ -7,7 +7,7 @@ use crate::collect::KeySample;
 use crate::input::Blocks;
 use crate::key::GroupPrefix;
 use crate::output::Output;
-use crate::segment::SegmentData;
+use crate::segment::{KeyBounds, SegmentData};
 use std::sync::Arc;
 
 /// Functions of a job with a reduce, with erased types.
@@ -53,6 +53,27 @@ pub(crate) struct ErasedReduce<'a> {
     pub(crate) context: AttemptContext<'a>,
     pub(crate) segments: Vec<SegmentData>,
     pub(crate) output: Output,
+    pub(crate) part: ReducePart,
+}
+
+/// Part of the keys of a job that a reduce attempt processes.
+#[derive(Clone, Debug)]
+pub struct ReducePart {
+    /// Partition of the job. The task index of an attempt for a given-up part of a partition is greater than all
+    /// partitions.
+    pub partition: u32,
+    /// Keys of the partition.
+    pub bounds: KeyBounds,
+    /// True if the attempt may give up keys while it runs. It does so only if its job allows it.
+    pub may_divide: bool,
+}
+
+impl ReducePart {
+    /// Creates the part that has all keys of a partition, and that is not divided.
+    #[must_use]
+    pub fn whole(partition: u32) -> Self {
+        Self { partition, bounds: KeyBounds::default(), may_divide: false }
+    }
 }
 
 /// Arguments of sampling, passed through [`MapReduceWork`].

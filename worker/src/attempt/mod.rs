@@ -23,7 +23,7 @@ pub use error::{FailureKind, TaskError, TaskResult};
 pub use failure::{Fault, TaskFailure};
 pub use hold::Parking;
 pub use progress::Progress;
-pub(crate) use progress::{DivisionReport, ReadMeter, SlowPart};
+pub(crate) use progress::{Division, DivisionReport, ReadMeter, SlowPart};
 pub(crate) use refusal::{heed, refuse_record};
 pub use results::{MapDone, PartDone, TaskStats};
 pub use side::SideInputs;

@@ -2,7 +2,7 @@
 
 use super::tree::{LoserTree, MergeError};
 use crate::attempt::{Progress, TaskFailure};
-use crate::segment::{SegmentData, SegmentsWriter, WriteSetting};
+use crate::segment::{KeyBounds, SegmentData, SegmentsWriter, WriteSetting};
 use std::sync::Arc;
 
 /// Number of pairs between two checks if the task has to stop.
@@ -35,10 +35,11 @@ pub(crate) struct FanIn {
 
 /// Merges neighbours until few enough segments need a buffer to be read: those in files, and those with compressed
 /// blocks. The others are left unchanged unless they are between. The order of segments, and so of equal keys, is kept.
+/// Merged segments have the pairs within the bounds only.
 pub(crate) fn limit_fan_in(
     mut segments: Vec<SegmentData>,
     fan_in: FanIn,
-    partition: u32,
+    (partition, bounds): (u32, &KeyBounds),
     setting: &WriteSetting,
     progress: &Arc<Progress>,
 ) -> Result<Vec<SegmentData>, TaskFailure> {
@@ -69,23 +70,44 @@ pub(crate) fn limit_fan_in(
         let range = cheapest[0]..=cheapest[count - 1];
         let at = cheapest[0];
         let chosen: Vec<SegmentData> = segments.drain(range.clone()).collect();
-        let merged = merge_to_file(chosen, partition, setting, progress)?;
-        buffers.splice(range, [buffer(&merged)?]);
-        segments.insert(at, merged);
+        let merged = merge_to_file(chosen, (partition, bounds), setting, progress)?;
+        let merged = Some(merged).filter(|merged| !merged.is_empty());
+        buffers.splice(range, merged.as_ref().map(buffer).transpose()?);
+        segments.splice(at..at, merged);
     }
 }
 
 fn merge_to_file(
     segments: Vec<SegmentData>,
-    partition: u32,
+    (partition, bounds): (u32, &KeyBounds),
     setting: &WriteSetting,
     progress: &Arc<Progress>,
 ) -> Result<SegmentData, TaskFailure> {
     let _engine = progress.engine();
-    let mut tree = LoserTree::open(segments)?;
+    let mut tree = LoserTree::open_within(segments, bounds)?;
     let mut writer = SegmentsWriter::on_disk(setting.clone())?;
+    match &bounds.until {
+        None => write_until(&mut tree, |_| false, (partition, &mut writer), progress)?,
+        Some(until) => {
+            let ends = |key: &[u8]| until.as_slice() <= key;
+            write_until(&mut tree, ends, (partition, &mut writer), progress)?;
+            tree.stop()?;
+        }
+    }
+    let merged = writer.finish()?;
+    progress.spilled(merged.bytes());
+    Ok(merged.segment(partition).expect("the output has the partition it was written for"))
+}
+
+/// Writes the pairs of a merge up to its end, or to a key that `ends` it.
+fn write_until(
+    tree: &mut LoserTree,
+    ends: impl Fn(&[u8]) -> bool,
+    (partition, writer): (u32, &mut SegmentsWriter),
+    progress: &Progress,
+) -> Result<(), TaskFailure> {
     let mut pairs = 0;
-    while tree.advance()? {
+    while tree.advance()? && !ends(tree.key()) {
         writer.pair(partition, tree.key(), tree.value())?;
         progress.step()?;
         pairs += 1;
@@ -94,9 +116,7 @@ fn merge_to_file(
             progress.check()?;
         }
     }
-    let merged = writer.finish()?;
-    progress.spilled(merged.bytes());
-    Ok(merged.segment(partition).expect("the output has the partition it was written for"))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -139,9 +159,10 @@ mod tests {
             .collect();
         let segments = || runs.iter().map(|run| run.segment(0).unwrap()).collect::<Vec<_>>();
         let progress = Arc::new(Progress::default());
+        let all = KeyBounds::default();
         let left = |buffers_bytes| {
             let fan_in = FanIn { segments_max: 256, buffers_bytes };
-            let left = limit_fan_in(segments(), fan_in, 0, &setting(&spill, 9), &progress).unwrap();
+            let left = limit_fan_in(segments(), fan_in, (0, &all), &setting(&spill, 9), &progress).unwrap();
             let mut tree = LoserTree::open(left.clone()).unwrap();
             for map in 0..8_u32 {
                 assert!(tree.advance().unwrap() && *tree.key() == map.to_be_bytes());
@@ -162,15 +183,16 @@ mod tests {
         merge_into(segments(), 0, &mut writer, &progress).unwrap();
         assert!(3000 <= progress.steps.load(Relaxed));
         assert!(!progress.is_in_engine(), "what comes next may be user code");
+        let all = KeyBounds::default();
         let two = FanIn { segments_max: 2, buffers_bytes: usize::MAX };
-        limit_fan_in(segments(), two, 0, &setting(&spill, 3), &progress).unwrap();
+        limit_fan_in(segments(), two, (0, &all), &setting(&spill, 3), &progress).unwrap();
         assert!(5000 <= progress.steps.load(Relaxed), "two of the three were merged");
 
         progress.cancel();
         let mut writer = SegmentsWriter::on_disk(setting(&spill, 4)).unwrap();
         let failure = merge_into(segments(), 0, &mut writer, &progress).unwrap_err();
         assert!(matches!(failure, TaskFailure::Cancelled), "{failure}");
-        let failure = limit_fan_in(segments(), two, 0, &setting(&spill, 4), &progress).unwrap_err();
+        let failure = limit_fan_in(segments(), two, (0, &all), &setting(&spill, 4), &progress).unwrap_err();
         assert!(matches!(failure, TaskFailure::Cancelled), "{failure}");
     }
 }

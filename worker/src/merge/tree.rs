@@ -1,7 +1,7 @@
 //! Loser tree over segment readers: one comparison per level for each pair.
 
 use crate::attempt::TaskFailure;
-use crate::segment::{SegmentData, SegmentError, SegmentReader};
+use crate::segment::{KeyBounds, SegmentData, SegmentError, SegmentReader};
 
 /// Merges readers whose pairs are sorted by (rank, key).
 ///
@@ -24,6 +24,17 @@ pub(crate) struct MergeError {
     pub source: SegmentError,
 }
 
+impl From<SegmentError> for MergeError {
+    /// Converts an error of opening a segment, whose map is known if its header was read.
+    fn from(source: SegmentError) -> Self {
+        let map = match &source {
+            SegmentError::Block { id, .. } | SegmentError::Pairs { id, .. } => Some(id.map),
+            _ => None,
+        };
+        Self { map, source }
+    }
+}
+
 impl From<MergeError> for TaskFailure {
     fn from(error: MergeError) -> Self {
         Self::Corrupt { map: error.map, source: error.source }
@@ -33,11 +44,14 @@ impl From<MergeError> for TaskFailure {
 impl LoserTree {
     /// Opens non-empty segments, in the order of equal keys.
     pub fn open(segments: Vec<SegmentData>) -> Result<Self, MergeError> {
-        let readers: Result<Vec<_>, _> = segments
-            .into_iter()
-            .map(|data| SegmentReader::open(data).map_err(|source| MergeError { map: None, source }))
-            .collect();
-        let readers = readers?;
+        Self::open_within(segments, &KeyBounds::default())
+    }
+
+    /// Opens non-empty segments, in the order of equal keys, and skips the pairs before the bounds. The caller stops at
+    /// the end of the bounds.
+    pub fn open_within(segments: Vec<SegmentData>, bounds: &KeyBounds) -> Result<Self, MergeError> {
+        let open = |data| SegmentReader::open_from(data, &bounds.from).map_err(MergeError::from);
+        let readers = segments.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let count = readers.len();
         let (ranks, live, losers) = (vec![0; count], vec![true; count], vec![0; count]);
         Ok(Self { readers, ranks, live, losers, winner: 0, started: false })
@@ -124,6 +138,15 @@ impl LoserTree {
             return self.live[a];
         }
         (self.readers[a].key(), a) < (self.readers[b].key(), b)
+    }
+
+    /// Checks what readers check at their ends, for a merge that stops before.
+    pub fn stop(&self) -> Result<(), MergeError> {
+        let check = |reader: &SegmentReader| {
+            let map = Some(reader.header().id.map);
+            reader.check_unchanged().map_err(|source| MergeError { map, source })
+        };
+        self.readers.iter().try_for_each(check)
     }
 
     /// True if the key of the current pair is `key`, which has this rank: most different keys differ in their rank.

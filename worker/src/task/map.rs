@@ -3,7 +3,7 @@
 use crate::api::{
     Counters, ErasedMap, InputRange, JobFunctions, JobPlan, KeyOrder, MapReducePlan, TaskContext,
 };
-use crate::attempt::{AttemptContext, MapDone, PartDone, Progress, TaskFailure};
+use crate::attempt::{AttemptContext, Division, MapDone, PartDone, Progress, TaskFailure};
 use crate::collect::{
     Combining, EmitTarget, Emitter, EmitterSetting, KeyRanges, Partitioning, SortMemory, Sorting,
     TableMemory, map_story, segment_order,
@@ -155,7 +155,7 @@ impl Blocks for WatchedBlocks<'_> {
         let _engine = self.progress.engine();
         if let Some(part) = self.progress.part_to_keep().filter(|_| self.blocks.has_started()) {
             let kept = if self.may_divide { self.blocks.divide(part) } else { None };
-            self.progress.divided(kept);
+            self.progress.divided(kept.map(Division::Bytes));
         }
         let mut block = self.blocks.next_block()?;
         if let Some(block) = &mut block {

@@ -9,6 +9,7 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
+pub use crate::api::ReducePart;
 pub use crate::attempt::{
     AttemptContext, Fault, MapDone, Parking, PartDone, Progress, TaskFailure, TaskSettings, TaskStats,
 };
@@ -98,8 +99,8 @@ pub(crate) fn run_map_only(
     Ok(done)
 }
 
-/// Runs one reduce task. `segments` are those of its partition in the order of the input, one for each map; empty ones
-/// may be left out.
+/// Runs one reduce task, for these keys. `segments` are those of its partition in the order of the input, one for each
+/// map; empty ones may be left out. They may have pairs before the keys (see `segment::tail`) and after them.
 ///
 /// # Errors
 /// See [`TaskFailure`].
@@ -108,8 +109,9 @@ pub fn run_reduce(
     context: AttemptContext<'_>,
     segments: Vec<SegmentData>,
     output: Output,
+    part: ReducePart,
 ) -> Result<PartDone, TaskFailure> {
-    map_reduce(plan)?.run_reduce(ErasedReduce { context, segments, output })
+    map_reduce(plan)?.run_reduce(ErasedReduce { context, segments, output, part })
 }
 
 /// Runs the mapper of input `input` over some blocks and adds the keys it emits to `sample`. Values and counters are

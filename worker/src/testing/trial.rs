@@ -8,7 +8,7 @@ use crate::input::plan::{SplitRules, plan_side, plan_splits};
 use crate::input::{InputError, LocalFiles, RecordFormat, Split, open_split};
 use crate::output::Output;
 use crate::segment::{SegmentData, SpillDirs};
-use crate::task::{KeySample, cut_points, run_map, run_map_only, run_reduce, sample_keys};
+use crate::task::{KeySample, ReducePart, cut_points, run_map, run_map_only, run_reduce, sample_keys};
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -278,7 +278,8 @@ impl TrialTasks {
             let segments: Vec<SegmentData> =
                 outputs.iter().filter_map(|output| output.segment(partition)).collect();
             let (part, output) = part();
-            let done = run_reduce(&self.plan, self.context(attempt, &progress), segments, output);
+            let part_of = ReducePart::whole(partition);
+            let done = run_reduce(&self.plan, self.context(attempt, &progress), segments, output, part_of);
             self.written.take(attempt, &part, done)?;
         }
         Ok(())

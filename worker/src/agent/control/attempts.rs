@@ -4,7 +4,7 @@ use super::{Agent, delete};
 use crate::agent::assignment::{Assignment, AttemptInput, Permit, SlotEvent};
 use crate::agent::slots::LeaveSlot;
 use crate::agent::work::SlotTurn;
-use crate::attempt::{DivisionReport, SlowPart};
+use crate::attempt::{Division, DivisionReport, SlowPart};
 use crate::protocol::{AddedMap, AttemptReport, FailureClass, WorkerFrame};
 use crate::segment::SegmentData;
 use crate::shuffle::store::HeldSegment;
@@ -112,7 +112,13 @@ impl Agent {
 
     fn reports_divisions(&self, attempt: AttemptId) -> DivisionReport {
         let events = self.slots.setting.events.clone();
-        Box::new(move |kept| drop(events.send(SlotEvent::Divided { attempt, kept })))
+        Box::new(move |division| {
+            let kept = match division {
+                Some(Division::Bytes(kept)) => Some(kept),
+                Some(Division::Key { .. }) | None => None,
+            };
+            drop(events.send(SlotEvent::Divided { attempt, kept }));
+        })
     }
 
     /// Orders a map attempt to give up the end of its split. One that has ended was faster.

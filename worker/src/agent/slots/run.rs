@@ -10,7 +10,7 @@ use crate::attempt::AttemptContext;
 use crate::machine::thread_cpu_ns;
 use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
 use crate::sanitize::message as sanitize;
-use crate::task::{Progress, TaskFailure, TaskStats};
+use crate::task::{Progress, ReducePart, TaskFailure, TaskStats};
 use crate::{fault, task};
 use gristmill_scheduler::ids::TaskKind;
 use std::borrow::Cow;
@@ -94,7 +94,8 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             fault::place("reduce");
             let (output, built) = in_engine(progress, || open_output(assignment, setting))?;
             let segments = held.iter().map(|held| held.data.clone()).collect();
-            let done = task::run_reduce(plan, context, segments, output)
+            let part = ReducePart::whole(assignment.attempt.task.index);
+            let done = task::run_reduce(plan, context, segments, output, part)
                 .map_err(|failure| in_engine(progress, || unread(assignment, setting, &failure)))?;
             progress.settle();
             in_engine(progress, || finish_part(assignment, setting, done, &built, stats))

@@ -12,7 +12,7 @@ use super::pace::Pacer;
 use crate::input::{BadRecords, FileBadRecords};
 use crate::narration::ReduceNarrator;
 use dividing::DivisionOrder;
-pub(crate) use dividing::DivisionReport;
+pub(crate) use dividing::{Division, DivisionReport};
 use pacing::Pacing;
 pub(crate) use pacing::SlowPart;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,6 +27,8 @@ const CANCELLED: u8 = 1;
 const ASKED: u8 = 2;
 /// The attempt's slot is slower than the machine.
 const PACED: u8 = 4;
+/// The attempt has to give up a part of its input where it can.
+const DIVIDE: u8 = 8;
 
 /// Time for which an attempt that has to stop waits for a boundary between groups, before it stops within one where
 /// user code checks for cancellation. Stopped at a boundary it can continue elsewhere, within a group only here.
@@ -53,11 +55,14 @@ pub struct Progress {
     pub suspended_ns: AtomicU64,
     /// Number of suspensions.
     pub suspensions: AtomicU32,
+    /// Estimated bytes (as `bytes_in`) that a reduce reads within its bounds, if it may be divided while it runs; 0 if
+    /// not, and before they are known.
+    pub divisible_bytes: AtomicU64,
     /// Steps of the engine's own work between those of user code: pairs merged and written.
     pub steps: AtomicU64,
     /// True while the engine, and no user code, does work with few or no steps: sorting, reading, writing.
     engine: AtomicBool,
-    /// Set of [`CANCELLED`], [`ASKED`] and [`PACED`] that needs attention.
+    /// Set of [`CANCELLED`], [`ASKED`], [`PACED`] and [`DIVIDE`] that needs attention.
     signals: AtomicU8,
     hold: Hold,
     division: DivisionOrder,

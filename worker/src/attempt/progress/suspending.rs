@@ -1,7 +1,7 @@
 //! Suspends and resumes an attempt, so that another can use its slot. The worker's control loop gives the orders; the
 //! thread of the attempt obeys at its next boundary, such as the end of a group.
 
-use super::{ASKED, Progress};
+use super::{ASKED, DIVIDE, Progress};
 use crate::attempt::TaskFailure;
 use crate::attempt::hold::Wake;
 use crate::budget::{Budget, Reservation};
@@ -30,6 +30,12 @@ impl Progress {
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         self.signals.load(Relaxed) & ASKED != 0
+    }
+
+    /// True if the attempt has to respond to an order at the next boundary: to stop, or to divide its input.
+    #[inline]
+    pub(crate) fn has_orders(&self) -> bool {
+        self.signals.load(Relaxed) & (ASKED | DIVIDE) != 0
     }
 
     /// Sets the budget for the attempt's memory while it is suspended.

@@ -20,9 +20,22 @@ pub(crate) struct InFileReader {
 
 impl InFileReader {
     pub fn new(segment: InFileSegment) -> Self {
-        let Range { start, end } = segment.part().entries.clone();
+        let Range { start, end } = segment.run.entries.clone();
         let current = segment.output.entries[start];
         Self { segment, next: start, end, current }
+    }
+
+    /// Skips the pairs with keys less than `from`. The reader is before its first pair.
+    pub fn skip_before(&mut self, from: &[u8]) {
+        self.next += self.segment.pairs_before(from);
+    }
+
+    /// Checks that the file is still the one that the map read.
+    ///
+    /// # Errors
+    /// [`SegmentError::Changed`].
+    pub fn check(&self) -> Result<(), SegmentError> {
+        self.segment.check()
     }
 
     pub fn header(&self) -> &SegmentHeader {

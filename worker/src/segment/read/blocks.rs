@@ -19,15 +19,15 @@ const LZ4_RATIO_MAX: u64 = 255;
 pub(super) struct BlockHead {
     pub(super) stored: u32,
     pub(super) raw: u32,
-    checksum: u32,
+    pub(super) checksum: u32,
     /// Bytes of the segment after the header.
     after: u64,
 }
 
 /// Checked blocks of a segment.
-pub(super) struct SegmentBlocks {
+pub(in crate::segment) struct SegmentBlocks {
     data: SegmentData,
-    pub(super) header: SegmentHeader,
+    pub(in crate::segment) header: SegmentHeader,
     /// Offset of the next block.
     next: u64,
     /// Offset of the current block.
@@ -43,7 +43,7 @@ pub(super) struct SegmentBlocks {
 }
 
 impl SegmentBlocks {
-    pub(super) fn open(data: SegmentData) -> Result<Self, SegmentError> {
+    pub(in crate::segment) fn open(data: SegmentData) -> Result<Self, SegmentError> {
         let found = data.len() as u64;
         if found < HEADER_BYTES as u64 {
             return Err(SegmentError::Header { length: found });
@@ -59,12 +59,41 @@ impl SegmentBlocks {
             header,
             next: HEADER_BYTES as u64,
             offset: 0,
-            window: BlockWindow::Shared(Bytes::new()),
+            window: BlockWindow::empty(),
             raw: 0,
             stored: Vec::new(),
             ahead: None,
             data,
         })
+    }
+
+    /// Creates a reader of the blocks after the current one, with buffers of its own.
+    pub(super) fn after(&self) -> Self {
+        Self {
+            data: self.data.clone(),
+            header: self.header,
+            next: self.next,
+            offset: self.offset,
+            checksum: self.checksum,
+            window: BlockWindow::empty(),
+            raw: 0,
+            stored: Vec::new(),
+            ahead: None,
+        }
+    }
+
+    pub(super) fn data(&self) -> &SegmentData {
+        &self.data
+    }
+
+    /// Returns the offset of the next block, and the checksum of the one before.
+    pub(super) fn position(&self) -> (u64, u32) {
+        (self.next, self.checksum)
+    }
+
+    /// Moves before the block at this offset, which follows a block with this checksum.
+    pub(super) fn seek(&mut self, offset: u64, before: u32) {
+        (self.next, self.checksum, self.ahead) = (offset, before, None);
     }
 
     fn damaged(&self) -> SegmentError {
@@ -80,7 +109,7 @@ impl SegmentBlocks {
         self.offset = self.next;
         let left = self.header.length - self.offset;
         if left == 0 {
-            self.window = BlockWindow::Shared(Bytes::new());
+            self.window = BlockWindow::empty();
             return Ok(None);
         }
         if left < BLOCK_HEADER_BYTES as u64 {
@@ -168,6 +197,15 @@ impl SegmentBlocks {
         Ok(())
     }
 
+    /// Loads the first stored bytes of the current block, which was checked, into the window.
+    pub(super) fn load_front(&mut self, bytes: usize) -> Result<(), SegmentError> {
+        let mut buffer = self.window.take_buffer();
+        buffer.resize(bytes, 0);
+        read(&self.data, self.offset + BLOCK_HEADER_BYTES as u64, &mut buffer)?;
+        self.window = BlockWindow::Own(buffer);
+        Ok(())
+    }
+
     /// Replaces stored bytes in the window by the decompressed pairs.
     pub(super) fn unpack(&mut self) -> Result<(), SegmentError> {
         if self.window.bytes().len() == self.raw as usize {
@@ -186,12 +224,16 @@ impl SegmentBlocks {
 }
 
 /// Bytes of the current block.
-pub(super) enum BlockWindow {
+pub(in crate::segment) enum BlockWindow {
     Shared(Bytes),
     Own(Vec<u8>),
 }
 
 impl BlockWindow {
+    pub(super) fn empty() -> Self {
+        Self::Shared(Bytes::new())
+    }
+
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
@@ -202,7 +244,7 @@ impl BlockWindow {
 
     /// Returns the buffer of an earlier block for reuse.
     fn take_buffer(&mut self) -> Vec<u8> {
-        match std::mem::replace(self, Self::Shared(Bytes::new())) {
+        match std::mem::replace(self, Self::empty()) {
             Self::Own(buffer) => buffer,
             Self::Shared(_) => Vec::new(),
         }

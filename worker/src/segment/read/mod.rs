@@ -3,11 +3,14 @@
 //! Segments in memory are read in place; blocks of files are read into one buffer.
 
 mod blocks;
+mod search;
 
 use super::in_file::InFileReader;
 use super::{COMPRESS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder};
 use crate::key::hash::{key_hash, key_prefix};
-use blocks::{BlockHead, SegmentBlocks};
+use blocks::BlockHead;
+pub(super) use blocks::SegmentBlocks;
+pub(super) use search::BlockSearch;
 use std::ops::Range;
 
 /// Pairs of one segment, one at a time.
@@ -31,6 +34,35 @@ impl SegmentReader {
             SegmentData::InFile(segment) => SegmentSource::InFile(InFileReader::new(segment)),
             data => SegmentSource::Blocks(BlockReader::open(data)?),
         }))
+    }
+
+    /// Opens a non-empty segment before its first pair with a key from `from` on, if it is ordered by key. It reads a
+    /// logarithmic number of the blocks before.
+    ///
+    /// # Errors
+    /// As [`SegmentReader::open`], and a block that is damaged or cannot be read.
+    pub fn open_from(data: SegmentData, from: &[u8]) -> Result<Self, SegmentError> {
+        let mut reader = Self::open(data)?;
+        match &mut reader.0 {
+            _ if from.is_empty() => {}
+            // In another order pairs of all keys may follow.
+            SegmentSource::Blocks(reader) if reader.blocks.header.order == SegmentOrder::Hash => {}
+            SegmentSource::Blocks(reader) => reader.skip_before(from)?,
+            SegmentSource::InFile(reader) => reader.skip_before(from),
+        }
+        Ok(reader)
+    }
+
+    /// Checks that pairs in the input are still the ones that the map read. For a reader that does not reach its end,
+    /// where it does this itself.
+    ///
+    /// # Errors
+    /// [`SegmentError::Changed`].
+    pub(crate) fn check_unchanged(&self) -> Result<(), SegmentError> {
+        match &self.0 {
+            SegmentSource::Blocks(_) => Ok(()),
+            SegmentSource::InFile(reader) => reader.check(),
+        }
     }
 
     /// Returns the segment's header.
@@ -102,7 +134,10 @@ impl SegmentReader {
 /// Reads a segment that consists of blocks.
 struct BlockReader {
     blocks: SegmentBlocks,
+    /// Number of pairs after the current one, if it is `counted`.
     left: u64,
+    /// True if the number of pairs is known.
+    counted: bool,
     at: usize,
     key: Range<usize>,
     value: Range<usize>,
@@ -111,7 +146,31 @@ struct BlockReader {
 impl BlockReader {
     fn open(data: SegmentData) -> Result<Self, SegmentError> {
         let blocks = SegmentBlocks::open(data)?;
-        Ok(Self { left: blocks.header.records, blocks, at: 0, key: 0..0, value: 0..0 })
+        let SegmentHeader { records: left, before, .. } = blocks.header;
+        Ok(Self { left, counted: before.is_none(), blocks, at: 0, key: 0..0, value: 0..0 })
+    }
+
+    /// Skips the pairs with keys less than `from`. The reader is before its first block.
+    fn skip_before(&mut self, from: &[u8]) -> Result<(), SegmentError> {
+        let mut search = BlockSearch::new(self.blocks.after());
+        let first = search.first_block(from)?;
+        self.blocks = search.into_blocks(first);
+        self.counted &= first == 0;
+        loop {
+            let bytes = self.blocks.window.bytes();
+            if self.at == bytes.len() {
+                if !self.next_block()? {
+                    return Ok(());
+                }
+                continue;
+            }
+            let Some((key, value)) = frame_at(bytes, self.at) else { return Err(self.blocks.bad_pairs()) };
+            if from <= &bytes[key] {
+                return Ok(());
+            }
+            self.at = value.end;
+            self.left = self.left.wrapping_sub(1);
+        }
     }
 
     #[inline]
@@ -129,16 +188,24 @@ impl BlockReader {
 
     #[cold]
     fn advance_block(&mut self) -> Result<bool, SegmentError> {
-        self.at = 0;
-        (self.key, self.value) = (0..0, 0..0);
-        if self.blocks.next()? {
-            self.blocks.unpack()?;
+        if self.next_block()? {
             return self.advance();
         }
-        if self.left != 0 {
+        if self.counted && self.left != 0 {
             return Err(self.blocks.bad_pairs());
         }
         Ok(false)
+    }
+
+    /// Moves before the first pair of the next block; false after the last.
+    fn next_block(&mut self) -> Result<bool, SegmentError> {
+        self.at = 0;
+        (self.key, self.value) = (0..0, 0..0);
+        if !self.blocks.next()? {
+            return Ok(false);
+        }
+        self.blocks.unpack()?;
+        Ok(true)
     }
 }
 
@@ -193,11 +260,18 @@ pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
 /// Returns key and value of the pair framed at `at`; `None` if it does not end within `bytes`.
 #[inline]
 pub(crate) fn frame_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, Range<usize>)> {
-    let (key_length, at) = varint_at(bytes, at)?;
-    let (value_length, at) = varint_at(bytes, at)?;
+    let (key_length, value_length, at) = frame_lengths(bytes, at)?;
     let key_end = at.checked_add(key_length)?;
     let end = key_end.checked_add(value_length)?;
     (end <= bytes.len()).then_some((at..key_end, key_end..end))
+}
+
+/// Returns the lengths of key and value of the pair framed at `at`, and the offset of its key.
+#[inline]
+fn frame_lengths(bytes: &[u8], at: usize) -> Option<(usize, usize, usize)> {
+    let (key_length, at) = varint_at(bytes, at)?;
+    let (value_length, at) = varint_at(bytes, at)?;
+    Some((key_length, value_length, at))
 }
 
 #[inline]

@@ -8,7 +8,7 @@ use crate::attempt::{AttemptContext, Progress, TaskFailure};
 use crate::collect::table::{CombineTable, Slot, SortedTable, key_bytes};
 use crate::collect::{CombineFactory, CombineRun, Combining, TableMemory, TableRoom};
 use crate::merge::{LoserTree, limit_fan_in};
-use crate::segment::{MapOutput, SegmentData, SegmentsWriter, WriteSetting};
+use crate::segment::{KeyBounds, MapOutput, SegmentData, SegmentsWriter, WriteSetting};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub(super) struct Aggregate<V: Value> {
     pub(super) runs: Vec<SegmentData>,
     pub(super) setting: WriteSetting,
     pub(super) partition: u32,
+    /// Keys that are totalled; pairs of others are dropped.
+    pub(super) bounds: KeyBounds,
 }
 
 impl<V: Value> Aggregate<V> {
@@ -36,7 +38,11 @@ impl<V: Value> Aggregate<V> {
             let mut readers = readers.collect::<Result<Vec<_>, _>>()?;
             for slice in 0..self.slices.count {
                 for reader in &mut readers {
-                    self.add_slice(reader, slice, context.progress, groups)?;
+                    if self.bounds.are_all() {
+                        self.add_slice::<R, false>(reader, slice, context.progress, groups)?;
+                    } else {
+                        self.add_slice::<R, true>(reader, slice, context.progress, groups)?;
+                    }
                 }
                 if 1 < self.slices.count && fill.is_to_be_written(self.combining.fill()) {
                     self.spill(context.progress)?;
@@ -52,12 +58,13 @@ impl<V: Value> Aggregate<V> {
             let writer = SegmentsWriter::in_memory(self.setting.clone(), context.budget, 0)?;
             self.write_run(table, writer, context.progress)?;
         }
-        let runs = limit_fan_in(self.runs, fan_in(context), self.partition, &self.setting, context.progress)?;
+        let all = (self.partition, &KeyBounds::default());
+        let runs = limit_fan_in(self.runs, fan_in(context), all, &self.setting, context.progress)?;
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 
-    /// Adds the pairs of one segment in a slice to the totals.
-    fn add_slice<R: Reducer<Value = V>>(
+    /// Adds the pairs of one segment in a slice to the totals; if `BOUNDED`, those within the bounds.
+    fn add_slice<R: Reducer<Value = V>, const BOUNDED: bool>(
         &mut self,
         segment: &mut SliceReader,
         slice: u32,
@@ -66,6 +73,10 @@ impl<V: Value> Aggregate<V> {
     ) -> Result<(), TaskFailure> {
         let slices = self.slices;
         while let Some(pair) = segment.next(&slices, slice)? {
+            if BOUNDED && !self.bounds.contain(pair.key()) {
+                progress.step()?;
+                continue;
+            }
             groups.meter.pair(pair.key().len() + pair.value().len())?;
             if let Some(narrator) = &mut groups.meter.narrator {
                 narrator.read(pair.header().id.map, pair.key(), pair.value());

@@ -8,6 +8,15 @@ use crate::output::Output;
 use crate::value::Value;
 use std::sync::Arc;
 
+/// End of a merge that is reduced.
+pub(super) struct MergeEnd {
+    /// First key that is not reduced; `None` if all are.
+    pub(super) until: Option<Vec<u8>>,
+    pub(super) group: Option<GroupPrefix>,
+    /// True if another reduce may get the last keys.
+    pub(super) may_divide: bool,
+}
+
 /// Reducer with its output.
 pub(super) struct KeyGroups<R> {
     pub(super) reducer: R,
@@ -33,7 +42,23 @@ impl<R: Reducer> KeyGroups<R> {
     /// Boundary between two groups, where the attempt can be suspended.
     #[inline]
     pub(super) fn border(&mut self) -> Result<(), TaskFailure> {
+        if self.progress.has_orders() { self.obey() } else { Ok(()) }
+    }
+
+    /// Obeys the orders of a reduce that cannot be divided.
+    #[cold]
+    fn obey(&self) -> Result<(), TaskFailure> {
+        if self.progress.part_to_keep().is_some() {
+            self.progress.divided(None);
+        }
         if self.progress.is_asked() { self.progress.stop_at_border() } else { Ok(()) }
+    }
+
+    /// Obeys the orders of a merge before its next group.
+    #[cold]
+    fn obey_in_merge(&self, tree: &LoserTree, end: &mut MergeEnd) -> Result<(), TaskFailure> {
+        let _ = (tree, end);
+        self.obey()
     }
 
     /// Boundary before the first group.
@@ -42,11 +67,11 @@ impl<R: Reducer> KeyGroups<R> {
         &mut self,
         holds_bytes: impl FnOnce() -> usize,
     ) -> Result<(), TaskFailure> {
-        if !self.progress.is_asked() {
+        if !self.progress.has_orders() {
             return Ok(());
         }
         self.progress.holds(holds_bytes());
-        self.progress.stop_at_border()
+        self.obey()
     }
 
     /// Calls the reducer for one group. Returns true if the merge has another one.
@@ -79,7 +104,7 @@ impl<R: Reducer> KeyGroups<R> {
     pub(super) fn reduce_merged(
         &mut self,
         mut tree: LoserTree,
-        group: Option<GroupPrefix>,
+        mut end: MergeEnd,
     ) -> Result<(), TaskFailure> {
         let mut more = {
             // This reads the first block of each segment.
@@ -88,11 +113,19 @@ impl<R: Reducer> KeyGroups<R> {
         };
         let mut key = Vec::new();
         while more {
-            self.border()?;
+            if self.progress.has_orders() {
+                self.obey_in_merge(&tree, &mut end)?;
+            }
+            if let Some(until) = &end.until
+                && until.as_slice() <= tree.key()
+            {
+                tree.stop()?;
+                break;
+            }
             key.clear();
             key.extend_from_slice(tree.key());
             let rank = tree.rank();
-            more = self.reduce(&key, ValueSource::Tree(&mut tree, rank), group)?;
+            more = self.reduce(&key, ValueSource::Tree(&mut tree, rank), end.group)?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ mod groups;
 mod slices;
 
 use super::map::write_setting;
-use crate::api::{Counters, ErasedReduce, KeyOrder, MapReducePlan, Reducer, TaskContext};
+use crate::api::{Counters, ErasedReduce, KeyOrder, MapReducePlan, ReducePart, Reducer, TaskContext};
 use crate::attempt::{AttemptContext, PartDone, ReadMeter, TaskFailure};
 use crate::collect::{SortMemory, TableMemory, pair_bytes_max};
 use crate::fault;
@@ -22,7 +22,7 @@ use crate::segment::{
 };
 use crate::value::Value;
 use aggregate::Aggregate;
-use groups::KeyGroups;
+use groups::{KeyGroups, MergeEnd};
 use slices::{HashSlices, SliceRoom};
 use std::collections::BTreeSet;
 
@@ -31,12 +31,13 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     reducer: R,
     erased: ErasedReduce<'_>,
 ) -> Result<PartDone, TaskFailure> {
-    let ErasedReduce { context, segments, mut output } = erased;
+    let ErasedReduce { context, segments, mut output, part } = erased;
+    let ReducePart { partition, bounds, may_divide } = part;
     output.watch(context.progress.clone());
     let segments: Vec<SegmentData> = segments.into_iter().filter(|data| !data.is_empty()).collect();
     let headers = {
         let _engine = context.progress.engine();
-        check_headers(&segments, &context, plan.combine.is_some())?
+        check_headers(&segments, &context, partition, plan.combine.is_some())?
     };
     let counters = Counters::default();
     let mut meter = ReadMeter::new(context.progress.clone());
@@ -45,9 +46,8 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     let progress = context.progress.clone();
     let mut groups = KeyGroups { reducer, output, meter, progress, counters };
     groups.progress.keeps_in(context.budget);
-    groups.start(&TaskContext::from_attempt(&context, &groups.counters))?;
-    let setting = WriteSetting { order: SegmentOrder::Key, ..write_setting(&context, false) };
-    let partition = context.attempt.task.index;
+    groups.start(&TaskContext::from_attempt(&context, &groups.counters).of_partition(partition))?;
+    let setting = WriteSetting { map: partition, order: SegmentOrder::Key, ..write_setting(&context, false) };
     match &plan.combine {
         Some(combine) => {
             let by_hash = plan.partition.is_none() && plan.order == KeyOrder::EachPart;
@@ -56,7 +56,8 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             let slices = HashSlices::plan::<V>(&headers, &segments, room)?;
             let memory = context.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
             let table = slices.table(combine.make(), context.settings.merge_bytes, memory);
-            let aggregate = Aggregate { combining: table, slices, runs: Vec::new(), setting, partition };
+            let runs = Vec::new();
+            let aggregate = Aggregate { combining: table, slices, runs, setting, partition, bounds };
             aggregate.run(segments, combine, &context, &mut groups)?;
         }
         None => {
@@ -64,13 +65,15 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             drop(context.settings.recycler.take::<SortMemory>());
             fault::place("merge");
             groups.progress.holds(2 * BLOCK_BYTES * segments.len().min(context.settings.fan_in()));
-            let segments = limit_fan_in(segments, fan_in(&context), partition, &setting, context.progress)?;
+            let within = (partition, &bounds);
+            let segments = limit_fan_in(segments, fan_in(&context), within, &setting, context.progress)?;
             groups.progress.holds(buffer_bytes(&segments));
             let tree = {
                 let _engine = context.progress.engine();
-                LoserTree::open(segments)?
+                LoserTree::open_within(segments, &bounds)?
             };
-            groups.reduce_merged(tree, plan.group)?;
+            let may_divide = may_divide && narration.is_none() && groups.reducer.groups_are_independent();
+            groups.reduce_merged(tree, MergeEnd { until: bounds.until, group: plan.group, may_divide })?;
         }
     }
     let narrator = groups.meter.narrator.take();
@@ -105,6 +108,7 @@ fn narrator<K: Key, V: Value>(
 fn check_headers(
     segments: &[SegmentData],
     context: &AttemptContext<'_>,
+    partition: u32,
     combines: bool,
 ) -> Result<Vec<SegmentHeader>, TaskFailure> {
     let mut headers: Vec<SegmentHeader> = Vec::with_capacity(segments.len());
@@ -117,8 +121,7 @@ fn check_headers(
         let header = *reader.header();
         let id = header.id;
         let fail = |source| Err(TaskFailure::Corrupt { map: Some(id.map), source });
-        let expected =
-            SegmentId { job: context.attempt.task.job, partition: context.attempt.task.index, ..id };
+        let expected = SegmentId { job: context.attempt.task.job, partition, ..id };
         if id != expected {
             return fail(SegmentError::Identity { expected, found: id });
         }

@@ -132,7 +132,7 @@ impl Bench {
         let part = Memory::default();
         let output = Output::new("part", Box::new(part.clone()));
         let attempt = TaskId::reduce(JOB, partition).attempt(0);
-        let done = run_reduce(plan, self.context(attempt), segments, output)?;
+        let done = run_reduce(plan, self.context(attempt), segments, output, ReducePart::whole(partition))?;
         let bytes = part.0.lock().unwrap().clone();
         assert_eq!((done.bytes, done.crc32c), (bytes.len() as u64, crc32c::crc32c(&bytes)));
         Ok((String::from_utf8(bytes).unwrap(), done))
