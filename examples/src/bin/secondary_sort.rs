@@ -79,6 +79,10 @@ impl Reducer for Summarise {
         out.pair(station, summary);
         Ok(())
     }
+
+    fn groups_are_independent(&self) -> bool {
+        true
+    }
 }
 
 fn main() -> std::process::ExitCode {

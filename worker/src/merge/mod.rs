@@ -5,10 +5,12 @@
 //! caller of the reducer is `task`.
 
 mod fan_in;
+mod rest;
 mod tree;
 mod values;
 
 pub(crate) use fan_in::{FanIn, limit_fan_in, merge_into};
+pub(crate) use rest::MergeRest;
 pub(crate) use tree::{LoserTree, MergeError};
 pub(crate) use values::ValueSource;
 pub use values::Values;

@@ -1,7 +1,8 @@
 //! Loser tree over segment readers: one comparison per level for each pair.
 
+use super::rest::MergeRest;
 use crate::attempt::TaskFailure;
-use crate::segment::{KeyBounds, SegmentData, SegmentError, SegmentReader};
+use crate::segment::{KeyBounds, RestLimits, SegmentData, SegmentError, SegmentReader};
 
 /// Merges readers whose pairs are sorted by (rank, key).
 ///
@@ -138,6 +139,20 @@ impl LoserTree {
             return self.live[a];
         }
         (self.readers[a].key(), a) < (self.readers[b].key(), b)
+    }
+
+    /// Estimates the pairs from the current one on. The limits are those of all segments together, except that of each
+    /// with further pairs at least one key is looked up if any is.
+    pub fn rest(&self, limits: RestLimits) -> Result<MergeRest, MergeError> {
+        let live = self.live.iter().filter(|live| **live).count().max(1);
+        let keys = if limits.keys == 0 { 0 } else { (limits.keys / live).max(1) };
+        let limits = RestLimits { keys, headers: (limits.headers / live).max(1), ..limits };
+        let live = self.readers.iter().zip(&self.live).filter(|(_, live)| **live);
+        let rest = live.map(|(reader, _)| {
+            let map = Some(reader.header().id.map);
+            reader.rest(limits).map_err(|source| MergeError { map, source })
+        });
+        Ok(MergeRest::new(rest.collect::<Result<_, _>>()?))
     }
 
     /// Checks what readers check at their ends, for a merge that stops before.

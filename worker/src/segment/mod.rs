@@ -32,7 +32,7 @@ pub use in_file::InFileSegment;
 pub(crate) use in_file::{InFileOutput, PART_BYTES, ReceivedOrder};
 pub(crate) use index::{INDEX_ENTRY_BYTES, SegmentIndex};
 pub use output::MapOutput;
-pub(crate) use read::frame_at;
+pub(crate) use read::{RestLimits, SegmentRest, frame_at};
 pub use read::{SegmentReader, verify};
 pub use spill::{SpillDirs, SpillFile, SpillWriter};
 pub use tail::{SegmentTail, tail};

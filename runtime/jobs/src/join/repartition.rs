@@ -195,4 +195,8 @@ impl Reducer for JoinReducer {
         }
         Ok(())
     }
+
+    fn groups_are_independent(&self) -> bool {
+        true
+    }
 }

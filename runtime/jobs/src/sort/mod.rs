@@ -90,4 +90,8 @@ impl Reducer for SortReducer {
         }
         Ok(())
     }
+
+    fn groups_are_independent(&self) -> bool {
+        true
+    }
 }

@@ -2,8 +2,10 @@
 
 use super::InFileSegment;
 use crate::prefetch::prefetch_range;
+use crate::segment::read::{evenly, share_of_keys};
 use crate::segment::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, SegmentError, SegmentHeader, SortEntry, block_checksum, put_frame,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, RestLimits, SegmentError, SegmentHeader, SegmentRest, SortEntry,
+    block_checksum, put_frame,
 };
 use std::ops::Range;
 
@@ -28,6 +30,27 @@ impl InFileReader {
     /// Skips the pairs with keys less than `from`. The reader is before its first pair.
     pub fn skip_before(&mut self, from: &[u8]) {
         self.next += self.segment.pairs_before(from);
+    }
+
+    /// Estimates the rest, as [`SegmentReader::rest`](crate::segment::SegmentReader::rest).
+    pub fn rest(&self, limits: RestLimits) -> SegmentRest {
+        let bytes = self.segment.output.bytes();
+        let key = |entry: SortEntry| {
+            let key = entry.key_in(bytes);
+            key[..key.len().min(limits.key_bytes)].to_vec()
+        };
+        let header = self.header();
+        let each_bytes = header.length as f64 / header.records.max(1) as f64;
+        let each_bytes = each_bytes * share_of_keys(each_bytes);
+        let mut rest = SegmentRest { first: key(self.current), keys: Vec::new(), last_bytes: 0.0 };
+        // From the current one on.
+        let (entries, mut at) = (&self.segment.output.entries[self.next - 1..self.end], 0);
+        for chosen in evenly(entries.len() - 1, limits.keys).map(|number| number + 1) {
+            rest.keys.push((key(entries[chosen]), (chosen - at) as f64 * each_bytes));
+            at = chosen;
+        }
+        rest.last_bytes = (entries.len() - at) as f64 * each_bytes;
+        rest
     }
 
     /// Checks that the file is still the one that the map read.

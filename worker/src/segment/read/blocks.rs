@@ -82,8 +82,8 @@ impl SegmentBlocks {
         }
     }
 
-    pub(super) fn data(&self) -> &SegmentData {
-        &self.data
+    pub(super) fn is_in_file(&self) -> bool {
+        matches!(self.data, SegmentData::File { .. })
     }
 
     /// Returns the offset of the next block, and the checksum of the one before.

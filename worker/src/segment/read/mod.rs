@@ -3,6 +3,7 @@
 //! Segments in memory are read in place; blocks of files are read into one buffer.
 
 mod blocks;
+mod rest;
 mod search;
 
 use super::in_file::InFileReader;
@@ -10,6 +11,8 @@ use super::{COMPRESS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, Segmen
 use crate::key::hash::{key_hash, key_prefix};
 use blocks::BlockHead;
 pub(super) use blocks::SegmentBlocks;
+pub(crate) use rest::{RestLimits, SegmentRest};
+pub(super) use rest::{evenly, share_of_keys};
 pub(super) use search::BlockSearch;
 use std::ops::Range;
 

@@ -1,21 +1,14 @@
 //! Passes groups to the reducer, with the boundaries at which an attempt can stop.
 
+use super::dividing::MergeEnd;
 use crate::api::{Counters, GroupPrefix, Reducer, TaskContext};
-use crate::attempt::{PartDone, Progress, ReadMeter, TaskFailure};
+use crate::attempt::{Division, PartDone, Progress, ReadMeter, TaskFailure};
 use crate::key::Key;
 use crate::merge::{LoserTree, ValueSource, Values};
 use crate::output::Output;
 use crate::value::Value;
 use std::sync::Arc;
-
-/// End of a merge that is reduced.
-pub(super) struct MergeEnd {
-    /// First key that is not reduced; `None` if all are.
-    pub(super) until: Option<Vec<u8>>,
-    pub(super) group: Option<GroupPrefix>,
-    /// True if another reduce may get the last keys.
-    pub(super) may_divide: bool,
-}
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Reducer with its output.
 pub(super) struct KeyGroups<R> {
@@ -57,7 +50,17 @@ impl<R: Reducer> KeyGroups<R> {
     /// Obeys the orders of a merge before its next group.
     #[cold]
     fn obey_in_merge(&self, tree: &LoserTree, end: &mut MergeEnd) -> Result<(), TaskFailure> {
-        let _ = (tree, end);
+        if let Some(part) = self.progress.part_to_keep() {
+            let division = {
+                let _engine = self.progress.engine();
+                end.divide(tree, part)?
+            };
+            if let Some(Division::Key { given, .. }) = &division {
+                let bytes = &self.progress.divisible_bytes;
+                bytes.store(bytes.load(Relaxed).saturating_sub(*given), Relaxed);
+            }
+            self.progress.divided(division);
+        }
         self.obey()
     }
 
@@ -109,7 +112,11 @@ impl<R: Reducer> KeyGroups<R> {
         let mut more = {
             // This reads the first block of each segment.
             let _engine = self.progress.engine();
-            tree.advance()?
+            let more = tree.advance()?;
+            if more && end.may_divide {
+                self.progress.divisible_bytes.store(end.bytes(&tree)?, Relaxed);
+            }
+            more
         };
         let mut key = Vec::new();
         while more {

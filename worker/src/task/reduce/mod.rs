@@ -5,6 +5,7 @@
 //! filled, it can be suspended.
 
 mod aggregate;
+mod dividing;
 mod groups;
 mod slices;
 
@@ -22,7 +23,8 @@ use crate::segment::{
 };
 use crate::value::Value;
 use aggregate::Aggregate;
-use groups::{KeyGroups, MergeEnd};
+use dividing::MergeEnd;
+use groups::KeyGroups;
 use slices::{HashSlices, SliceRoom};
 use std::collections::BTreeSet;
 
