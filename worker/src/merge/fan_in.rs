@@ -89,7 +89,7 @@ fn merge_to_file(
     match &bounds.until {
         None => write_until(&mut tree, |_| false, (partition, &mut writer), progress)?,
         Some(until) => {
-            let ends = |key: &[u8]| until.as_slice() <= key;
+            let ends = |key: &[u8]| key >= until.as_slice();
             write_until(&mut tree, ends, (partition, &mut writer), progress)?;
             tree.stop()?;
         }

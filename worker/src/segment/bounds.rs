@@ -24,6 +24,6 @@ impl KeyBounds {
     /// True if this key belongs to the range.
     #[must_use]
     pub fn contain(&self, key: &[u8]) -> bool {
-        self.from.as_slice() <= key && self.until.as_deref().is_none_or(|until| key < until)
+        key >= self.from.as_slice() && self.until.as_deref().is_none_or(|until| key < until)
     }
 }

@@ -98,7 +98,7 @@ pub struct SegmentHeader {
     pub length: u64,
     /// Bytes of its largest block before compression.
     pub block_max: u32,
-    /// Checksum of the block before the first one, if this is the end of a segment; see [`tail`].
+    /// Checksum of the block before the first one, if this is the end of a segment; see [`tail()`].
     pub before: Option<u32>,
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 pub enum SegmentTail {
     /// A segment: the whole one if nothing can be cut off, or pairs in their file.
     Whole(SegmentData),
-    /// Header, and the blocks after it, which are no segment without it.
+    /// Header, and the blocks after it, which alone are not a segment.
     Cut { head: [u8; HEADER_BYTES], rest: SegmentData },
 }
 

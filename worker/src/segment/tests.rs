@@ -1,5 +1,7 @@
 //! Tests of the invariants of segments, for their readers and writers.
 
+mod tails;
+
 use super::*;
 use crate::budget::Budget;
 use proptest::prelude::*;

@@ -168,7 +168,7 @@ impl BlockReader {
                 continue;
             }
             let Some((key, value)) = frame_at(bytes, self.at) else { return Err(self.blocks.bad_pairs()) };
-            if from <= &bytes[key] {
+            if &bytes[key] >= from {
                 return Ok(());
             }
             self.at = value.end;

@@ -2,7 +2,7 @@
 
 use super::search::BlockSearch;
 use super::{BlockReader, SegmentReader, SegmentSource, frame_at};
-use crate::segment::{SegmentError, framed_length};
+use crate::segment::{BLOCK_HEADER_BYTES, SegmentError, framed_length};
 
 /// Number of pairs from which the share of keys and values in the bytes of a block is estimated.
 const SHARE_PAIRS: usize = 1000;
@@ -62,12 +62,12 @@ impl BlockReader {
         let mut rest =
             SegmentRest { first: key(&window[self.key.clone()]), keys: Vec::new(), last_bytes: 0.0 };
         let mut search = BlockSearch::new(self.blocks.after());
-        let in_memory = !self.blocks.is_in_file() && 0 < limits.keys;
+        let in_memory = !self.blocks.is_in_file() && limits.keys > 0;
         search.hop(if in_memory { usize::MAX } else { limits.headers })?;
         let count = search.blocks().len();
         // Bytes since the last key.
         let mut bytes = (window.len() - here) as f64;
-        if count == 0 && 0 < limits.keys {
+        if count == 0 && limits.keys > 0 {
             let middle = usize::midpoint(self.at, window.len());
             let frames = frames(window, self.at);
             if let Some((at, found)) = frames.take_while(|(at, _)| *at <= middle).last() {
@@ -82,10 +82,10 @@ impl BlockReader {
             (at, bytes) = (chosen, 0.0);
         }
         let (raw, stored) = search.blocks().iter().fold((0.0, 0.0), |(raw, stored), block| {
-            (raw + f64::from(block.raw), stored + f64::from(block.stored))
+            (raw + f64::from(block.raw), stored + f64::from(block.stored) + BLOCK_HEADER_BYTES as f64)
         });
         bytes += search.blocks()[at..].iter().map(|block| f64::from(block.raw)).sum::<f64>();
-        if 0.0 < stored {
+        if stored > 0.0 {
             bytes += search.bytes_after() as f64 * raw / stored;
         }
         rest.last_bytes = bytes;

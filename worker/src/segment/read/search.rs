@@ -91,7 +91,7 @@ impl BlockSearch {
     pub(super) fn first_key(&mut self, block: usize, bytes_max: usize) -> Result<&[u8], SegmentError> {
         let BlockStart { offset, before, stored, .. } = self.blocks[block];
         self.probe.seek(offset, before);
-        if COMPRESS_BYTES_MAX < stored as usize && self.probe.is_in_file() {
+        if stored as usize > COMPRESS_BYTES_MAX && self.probe.is_in_file() {
             // A block of one large pair is not held in memory for its key. It is never compressed.
             self.probe.check_next()?;
             let bytes = (stored as usize).min(FRAME_LENGTHS_BYTES_MAX.saturating_add(bytes_max));

@@ -10,6 +10,10 @@ use crate::segment::{BLOCK_BYTES, CUT_KEY_BYTES_MAX, RestLimits};
 const KEYS_MAX: usize = 128;
 const HEADERS_MAX: usize = 4096;
 
+/// Maximum headers of blocks read for an estimate of all bytes, or one of each segment. Only compressed blocks need more
+/// than one.
+const ESTIMATE_HEADERS_MAX: usize = 64;
+
 /// Minimum bytes that are given, and that are kept of a half: less is reduced sooner than another reduce starts.
 const PIECE_BYTES_MIN: f64 = BLOCK_BYTES as f64;
 
@@ -25,7 +29,8 @@ pub(super) struct MergeEnd {
 impl MergeEnd {
     /// Estimates the bytes of keys and values from the current pair to this end.
     pub(super) fn bytes(&self, tree: &LoserTree) -> Result<u64, TaskFailure> {
-        let (keys, headers) = if self.until.is_some() { (KEYS_MAX, HEADERS_MAX) } else { (0, 1) };
+        let (keys, headers) =
+            if self.until.is_some() { (KEYS_MAX, HEADERS_MAX) } else { (0, ESTIMATE_HEADERS_MAX) };
         Ok(self.bytes_within(&rest(tree, keys, headers)?) as u64)
     }
 
@@ -52,7 +57,7 @@ impl MergeEnd {
         let cuts = rest.keys().filter_map(|key| self.cut(tree.key(), key));
         let cuts = cuts.map(|key| (key, rest.bytes_before(key)));
         let best = cuts.min_by(|(_, a), (_, b)| (a - wanted).abs().total_cmp(&(b - wanted).abs()));
-        let Some((key, kept)) = best.filter(|(_, kept)| kept_min <= *kept && PIECE_BYTES_MIN <= bytes - kept)
+        let Some((key, kept)) = best.filter(|(_, kept)| *kept >= kept_min && bytes - kept >= PIECE_BYTES_MIN)
         else {
             return Ok(None);
         };
@@ -64,11 +69,11 @@ impl MergeEnd {
     /// Returns the first bytes of this key that are the start of its group, if the merge can end before that.
     fn cut<'a>(&self, current: &[u8], key: &'a [u8]) -> Option<&'a [u8]> {
         // The group of a key that was cut off may be unknown.
-        if CUT_KEY_BYTES_MAX < key.len() {
+        if key.len() > CUT_KEY_BYTES_MAX {
             return None;
         }
         let cut = &key[..self.group.map_or(key.len(), |prefix| prefix(key))];
-        (current < cut && self.until.as_deref().is_none_or(|until| cut < until)).then_some(cut)
+        (cut > current && self.until.as_deref().is_none_or(|until| cut < until)).then_some(cut)
     }
 }
 

@@ -41,10 +41,15 @@ impl<R: Reducer> KeyGroups<R> {
     /// Obeys the orders of a reduce that cannot be divided.
     #[cold]
     fn obey(&self) -> Result<(), TaskFailure> {
+        self.refuse_division();
+        if self.progress.is_asked() { self.progress.stop_at_border() } else { Ok(()) }
+    }
+
+    /// Responds to an order to divide the input, if there is one.
+    fn refuse_division(&self) {
         if self.progress.part_to_keep().is_some() {
             self.progress.divided(None);
         }
-        if self.progress.is_asked() { self.progress.stop_at_border() } else { Ok(()) }
     }
 
     /// Obeys the orders of a merge before its next group.
@@ -124,7 +129,7 @@ impl<R: Reducer> KeyGroups<R> {
                 self.obey_in_merge(&tree, &mut end)?;
             }
             if let Some(until) = &end.until
-                && until.as_slice() <= tree.key()
+                && tree.key() >= until.as_slice()
             {
                 tree.stop()?;
                 break;
@@ -142,6 +147,7 @@ impl<R: Reducer> KeyGroups<R> {
     }
 
     pub(super) fn finish(mut self) -> Result<PartDone, TaskFailure> {
+        self.refuse_division();
         self.reducer.finish(&mut self.output)?;
         self.output.move_counts(&self.counters);
         self.output.finish_part(self.counters.stats())

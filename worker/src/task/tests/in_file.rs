@@ -3,7 +3,7 @@
 use super::super::*;
 use super::runner::{Bench, JOB, Means};
 use crate::api::{Input, Mapper, Reducer};
-use crate::attempt::TaskResult;
+use crate::attempt::{Division, TaskResult};
 use crate::budget::{Budget, KeptInFiles};
 use crate::collect::Emitter;
 use crate::input::list::LocalListing;
@@ -11,8 +11,9 @@ use crate::input::plan::{SplitRules, plan_splits};
 use crate::input::{LocalFiles, Record};
 use crate::key::ByteString;
 use crate::merge::Values;
-use crate::segment::{InFileBytes, MapOutput, SegmentReader};
+use crate::segment::{InFileBytes, KeyBounds, MapOutput, SegmentReader, SegmentTail, tail, verify};
 use gristmill_scheduler::ids::TaskId;
+use std::sync::Mutex;
 
 /// Emits each line as a key without a value.
 struct Lines;
@@ -41,6 +42,9 @@ impl Reducer for WriteKeys {
             out.line(key);
         }
         Ok(())
+    }
+    fn groups_are_independent(&self) -> bool {
+        true
     }
 }
 
@@ -197,4 +201,87 @@ fn a_file_that_changed_since_the_map_read_it_is_the_inputs_fault() {
     let TaskFailure::Corrupt { source, .. } = &failure else { panic!("{failure}") };
     assert!(matches!(source, crate::segment::SegmentError::Changed { .. }), "{source}");
     assert_eq!(failure.class(), Fault::Input);
+}
+
+fn keys_from(data: &SegmentData, from: &[u8]) -> Vec<Vec<u8>> {
+    let mut keys = Vec::new();
+    if !data.is_empty() {
+        let mut reader = SegmentReader::open_from(data.clone(), from).unwrap();
+        while reader.advance().unwrap() {
+            keys.push(reader.key().to_vec());
+        }
+    }
+    keys
+}
+
+fn end_of(data: &SegmentData, from: &[u8]) -> SegmentData {
+    let SegmentTail::Whole(end) = tail(data, from).unwrap() else {
+        panic!("it has no blocks to cut between")
+    };
+    end
+}
+
+#[test]
+fn end_of_pairs_in_their_file_has_the_keys_from_one_on_and_no_others() {
+    let setup = setup(1 << 30, 1);
+    for output in setup.maps() {
+        let data = output.segment(0).unwrap();
+        let all = keys_from(&data, b"");
+        let of_pairs = all.iter().step_by(5).flat_map(|key| [key.clone(), [&key[..], b"\0"].concat()]);
+        for from in of_pairs.chain([b"".to_vec(), b"8".to_vec(), b"g".to_vec()]) {
+            let expected: Vec<Vec<u8>> = all.iter().filter(|key| from <= **key).cloned().collect();
+            assert!(keys_from(&data, &from) == expected);
+            let end = end_of(&data, &from);
+            assert!(keys_from(&end, b"") == expected);
+            if expected.is_empty() {
+                assert!(matches!(end, SegmentData::Memory(_)) && end.is_empty());
+                continue;
+            }
+            let header = *SegmentReader::open(end.clone()).unwrap().header();
+            let built = SegmentData::Memory(all_bytes(end.clone()).into());
+            verify(&built, &header.id).unwrap();
+            assert_eq!(*SegmentReader::open(built.clone()).unwrap().header(), header);
+            assert!(keys_from(&built, b"") == expected);
+            let later = &expected[expected.len() / 2];
+            assert!(keys_from(&end_of(&end, later), b"") == keys_from(&data, later));
+        }
+    }
+}
+
+#[test]
+fn sort_of_pairs_in_their_file_is_divided_about_evenly() {
+    let setup = setup(1 << 30, 1);
+    let outputs = setup.maps();
+    let whole = setup.parts(&outputs).unwrap().remove(0);
+    let divisions = Arc::new(Mutex::new(Vec::new()));
+    let reported = divisions.clone();
+    let report = move |division| reported.lock().unwrap().push(division);
+    let progress = Arc::new(Progress::default().reporting_divisions(Some(Box::new(report))));
+    progress.order_division(false);
+    let bench = Bench { progress, ..Bench::new(Means::PLENTY, 1) };
+    let segments =
+        |from: &[u8]| outputs.iter().map(|output| end_of(&output.segment(0).unwrap(), from)).collect();
+    let part = ReducePart { may_divide: true, ..ReducePart::whole(0) };
+    let attempt = TaskId::reduce(JOB, 0).attempt(0);
+    let (kept, _) = bench.reduce_part(&setup.plan, attempt, segments(b""), part).unwrap();
+    let Some(Division::Key { key, .. }) = divisions.lock().unwrap().remove(0) else {
+        panic!("it was divided")
+    };
+    let part = ReducePart { bounds: KeyBounds { from: key.clone(), until: None }, ..ReducePart::whole(0) };
+    let (given, _) = setup.bench.reduce_part(&setup.plan, attempt, segments(&key), part).unwrap();
+    assert!(kept.len() * 2 <= given.len() * 3 && given.len() * 2 <= kept.len() * 3, "{}", kept.len());
+    assert!(kept + &given == whole);
+}
+
+#[test]
+fn a_file_that_changed_is_found_by_a_reduce_that_stops_before_its_end() {
+    let setup = setup(1 << 30, 1);
+    let segments: Vec<SegmentData> = setup.maps().iter().map(|output| output.segment(0).unwrap()).collect();
+    std::fs::write(&setup.path, "other lines\n".repeat(60_000)).unwrap();
+    let bounds = KeyBounds { from: b"1".to_vec(), until: Some(b"11".to_vec()) };
+    let part = ReducePart { bounds, ..ReducePart::whole(0) };
+    let attempt = TaskId::reduce(JOB, 0).attempt(0);
+    let failure = setup.bench.reduce_part(&setup.plan, attempt, segments.clone(), part).unwrap_err();
+    assert_eq!(failure.class(), Fault::Input);
+    assert!(tail(&segments[0], b"1").is_err());
 }

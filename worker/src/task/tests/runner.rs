@@ -129,11 +129,21 @@ impl Bench {
         partition: u32,
         segments: Vec<SegmentData>,
     ) -> Result<(String, PartDone), TaskFailure> {
-        let part = Memory::default();
-        let output = Output::new("part", Box::new(part.clone()));
         let attempt = TaskId::reduce(JOB, partition).attempt(0);
-        let done = run_reduce(plan, self.context(attempt), segments, output, ReducePart::whole(partition))?;
-        let bytes = part.0.lock().unwrap().clone();
+        self.reduce_part(plan, attempt, segments, ReducePart::whole(partition))
+    }
+
+    pub fn reduce_part(
+        &self,
+        plan: &JobPlan,
+        attempt: AttemptId,
+        segments: Vec<SegmentData>,
+        part: ReducePart,
+    ) -> Result<(String, PartDone), TaskFailure> {
+        let written = Memory::default();
+        let output = Output::new("part", Box::new(written.clone()));
+        let done = run_reduce(plan, self.context(attempt), segments, output, part)?;
+        let bytes = written.0.lock().unwrap().clone();
         assert_eq!((done.bytes, done.crc32c), (bytes.len() as u64, crc32c::crc32c(&bytes)));
         Ok((String::from_utf8(bytes).unwrap(), done))
     }
