@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulates what divided maps and preemption gain, and judges it by targets.
+"""Simulates what divided tasks and preemption gain, and judges it by targets.
 
 usage: scripts/targets.py [--program target/release/gristmill] [--seeds 40] [--quick]
        scripts/targets.py --self-test      a program without a gain must miss the targets
@@ -18,7 +18,7 @@ import sys
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 7: 2.36, 9: 2.26, 19: 2.09, 39: 2.02}
 
 MACHINES = ["--model", "cluster", "--workers", "4", "--slots", "2"]
-# Kind of the mix, and the most that the mean flow time with divided maps may be of that without.
+# Kind of the mix, and the most that the mean flow time with divided tasks may be of that without.
 DIVIDED = {"laptop": 0.75, "heavy-tailed": 0.85}
 LOADS = [0.5, 0.7, 0.9]
 KINDS = ["laptop", "map-heavy", "shuffle-heavy", "heavy-tailed"]
@@ -54,7 +54,7 @@ def row(name: str, before: list, found: tuple, most: float) -> bool:
 
 
 def divided(program: str, seeds: int, loads: list) -> bool:
-    print("\n## Divided maps: `--divide` by the default\n\n`--network 400MB/s`, policy `gristmill`.\n")
+    print("\n## Divided tasks: `--divide` by the default\n\n`--network 400MB/s`, policy `gristmill`.\n")
     print("| mix | without | ratio | at most | |\n|---|---|---|---|---|")
     met = True
     for kind, most in DIVIDED.items():
@@ -102,7 +102,7 @@ def main() -> int:
     loads, networks = ([0.7], ["100MB/s"]) if options.quick else (LOADS, NETWORKS)
     seeds = min(options.seeds, 4) if options.quick else options.seeds
     version = subprocess.run([options.program, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-    print(f"# Targets of divided maps and of preemption\n\nMade by `scripts/targets.py --seeds {seeds}` with {version}; {' '.join(MACHINES)}.")
+    print(f"# Targets of divided tasks and of preemption\n\nMade by `scripts/targets.py --seeds {seeds}` with {version}; {' '.join(MACHINES)}.")
     met = [divided(options.program, seeds, loads), preempted(options.program, seeds, networks, loads[1:] or loads)]
     return 0 if all(met) else 1
 

@@ -74,6 +74,10 @@ fn skew(trace: &JobTrace) -> Option<String> {
     if read.len() < 2 || read.len() != trace.status.reduces.total as usize {
         return None;
     }
+    // A skewed partition that was divided delayed nothing, and its reduces have parts of it.
+    if trace.status.segments_total != u64::from(trace.status.maps.total) * read.len() as u64 {
+        return None;
+    }
     let all: f64 = read.iter().map(|(_, bytes)| bytes).sum();
     let others = read.len() - 1;
     let (index, most) = read.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;

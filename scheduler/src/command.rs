@@ -51,8 +51,8 @@ pub enum Command {
         /// Reason for this job and this worker.
         reason: LaunchReason,
     },
-    /// Give up about half of what this running map attempt has left to read, and report it divided, or that it cannot
-    /// be. An attempt that ends first reports its end alone.
+    /// Give up about half of what this running attempt has left to read, and report it divided, or that it cannot be.
+    /// An attempt that ends first reports its end alone.
     Divide {
         attempt: AttemptId,
         /// Worker of the attempt.
@@ -69,7 +69,19 @@ pub enum Command {
         /// Index of the new map.
         rest: u32,
     },
-    /// Gather the segments of this partition from now on, starting empty.
+    /// The keys of this reduce from `key` on are from now on those of the reduce `rest`, which is the last of the job
+    /// and belongs to the same partition. All attempts of the divided reduce stop before `key`. The worker of the
+    /// attempt is the home of both: it gathers for the new reduce, starting with the segments of the divided one.
+    ReduceAdded {
+        attempt: AttemptId,
+        worker: WorkerId,
+        /// First key of the new reduce, encoded.
+        key: Vec<u8>,
+        /// Index of the new reduce.
+        rest: u32,
+    },
+    /// Gather the segments of this partition from now on, starting empty. A reduce that a division added counts as a
+    /// partition here.
     Home {
         job: JobId,
         partition: u32,

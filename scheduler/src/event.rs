@@ -300,11 +300,14 @@ pub enum Event {
         /// [`Failure::Worker`] blames the home, every other class the output.
         class: Failure,
     },
-    /// Bytes that a running map attempt has read so far. Reported from time to time for longer attempts.
+    /// Bytes that a running attempt has read so far. Reported from time to time for longer attempts.
     AttemptProgressed {
         attempt: AttemptId,
-        /// Bytes read of its split.
+        /// Bytes read of its split, or of the pairs of a reduce that may be divided.
         read: Bytes,
+        /// Bytes of all pairs of such a reduce; 0 for a map.
+        #[serde(default)]
+        of: Bytes,
     },
     /// A running map attempt has given up the end of its split as ordered. That end is a map of its own from now on.
     MapDivided {
@@ -315,7 +318,19 @@ pub enum Event {
         #[serde(default)]
         work: Option<f64>,
     },
-    /// A running map attempt cannot give up a part of its split as ordered. It gets no further such orders.
+    /// A running reduce attempt stops before a key, as ordered. The keys from there on are a reduce of their own from
+    /// now on.
+    ReduceDivided {
+        attempt: AttemptId,
+        /// First key that it gives up, encoded.
+        key: Vec<u8>,
+        /// Bytes that it had left to read: of the keys that it keeps, and of those that it gives up.
+        left: [Bytes; 2],
+        /// Exact work of the part that it keeps, if the job's is known; else work is divided as the bytes are.
+        #[serde(default)]
+        work: Option<f64>,
+    },
+    /// A running attempt cannot give up a part of its input as ordered. It gets no further such orders.
     DivisionRefused { attempt: AttemptId },
     /// An attempt has built its part and requests to publish it.
     CommitRequested { attempt: AttemptId },

@@ -63,7 +63,8 @@ pub struct DeciderFlags {
     /// Disable speculative execution
     #[arg(long, global = true, hide_short_help = true)]
     pub no_backup: bool,
-    /// Divide running maps: an idle slot takes half of what one has left to read; one makes way for a more urgent job
+    /// Divide running tasks: an idle slot takes half of what a map has left to read, or a reduce of the same worker; a map
+    /// makes way for a more urgent job
     #[arg(long, global = true, hide_short_help = true)]
     pub divide: bool,
 }
@@ -96,7 +97,7 @@ impl DeciderFlags {
         !(self.no_backup || settings.no_backup.unwrap_or(false))
     }
 
-    /// True if running maps are divided for idle slots.
+    /// True if running tasks are divided for idle slots.
     pub fn divides(&self, settings: &Settings) -> bool {
         self.divide || settings.divide.unwrap_or(false)
     }

@@ -40,7 +40,7 @@ pub struct MachineFlags {
     /// Longest task, in seconds, when work of a job without tasks is cut (cluster model) [default: 1]
     #[arg(long, value_name = "S", value_parser = above_zero, hide_short_help = true)]
     pub task_length: Option<f64>,
-    /// Divide running maps for idle slots and more urgent jobs (cluster model)
+    /// Divide running tasks for idle slots and more urgent jobs (cluster model)
     #[arg(long, hide_short_help = true)]
     pub divide: bool,
     /// Placement of tasks (cluster model)

@@ -337,7 +337,7 @@ fn worker_that_is_lied_to_stays_within_its_budget_and_64_mib() {
             let map = TaskId::map(job, 0).attempt(0);
             allowance.start();
             victim.send(&MasterFrame::Job(Box::new(order(job, &key)))).await;
-            victim.send(&MasterFrame::Home { job, partition: 0 }).await;
+            victim.send(&MasterFrame::Home { job, reduce: 0, partition: 0 }).await;
             victim.send(&MasterFrame::Announce { maps: vec![map], from, endpoint: endpoint.clone() }).await;
             let heard = victim.hear(lie, |frame| match frame {
                 WorkerFrame::FetchFailed { map: of, class, message, .. } if of == map => {
@@ -434,7 +434,7 @@ fn failed(attempt: AttemptId, words: &str) -> WorkerFrame {
 /// A heartbeat with a list of attempts that takes this much memory.
 fn signs_of_life(bytes: usize) -> WorkerFrame {
     let attempt = TaskId::map(JobId(1), 7).attempt(0);
-    let progress = AttemptProgress { attempt, bytes_in: 1, records_in: 1 };
+    let progress = AttemptProgress { attempt, bytes_in: 1, records_in: 1, divisible_bytes: 0 };
     let running = vec![progress; bytes / size_of::<AttemptProgress>()];
     WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() })
 }

@@ -178,7 +178,8 @@ fn running<'a>(
     let input = job.input_of(attempt.task);
     let usual = job.attempts.usual[attempt.task.kind as usize].span(input, limits.peers_min)?;
     let share = |bytes: u64| bytes as f64 / input.0.max(1) as f64;
-    let read = record.read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
+    let read = record.read.filter(|_| !reduces);
+    let read = read.map(|(at, bytes)| (at.since(record.started), share(bytes.0)));
     let slowness = ledger.workers.get(record.worker).map_or(1.0, Worker::slowness);
     Some((
         job,

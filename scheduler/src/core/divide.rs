@@ -1,13 +1,14 @@
-//! Divides running maps for slots that the plan left idle, so that no job waits for its longest map. Maps that make way
-//! for a more urgent job are chosen by `core/preempt`.
+//! Divides running tasks for slots that the plan left idle, so that no job waits for its longest map or reduce. Maps
+//! that make way for a more urgent job are chosen by `core/preempt`.
 //!
-//! An idle slot takes half of what is left of the running map that would end last, by time. The worker of that map
-//! chooses the place ([`Command::Divide`]); the rest is a new map of the job, for which the policy grants a slot as for
+//! An idle slot takes half of what is left of the running task that would end last, by time. The worker of that task
+//! chooses the place ([`Command::Divide`]); the rest is a new task of the job, for which the policy grants a slot as for
 //! any other. A division pays if each of the two parts takes at least [`DivideLimits::part_min`], a multiple of the time
-//! that a map costs besides its input.
+//! that a task costs besides its input. The rest of a map can run anywhere, that of a reduce where its segments are:
+//! simulated on networks of 100 MB/s for each worker, fetching them again costs others more than it saves.
 //!
-//! The time left follows from the reported progress of the attempt, else from the finished maps of its job. Without
-//! either it is unknown, and the map is left alone.
+//! The time left follows from the reported progress of the attempt; that of a map else from the finished maps of its
+//! job. Otherwise it is unknown, and the task is left alone.
 
 use crate::command::Command;
 use crate::core::Core;
@@ -22,19 +23,34 @@ impl Core {
     pub(super) fn divide(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         let limits = ledger.config.dividing.clone()?;
-        let idle = ledger.workers.free_of(TaskKind::Map) as usize;
-        if idle == 0 || ledger.attempts.is_empty() {
+        let pool = |kind: TaskKind| ledger.workers.pool(kind);
+        let mut wanted = [0; 2];
+        for kind in [TaskKind::Map, TaskKind::Reduce] {
+            wanted[pool(kind)] = ledger.workers.free_of(kind) as usize;
+        }
+        if wanted == [0; 2] || ledger.attempts.is_empty() {
             return None;
         }
         if ledger.now < ledger.waits.next_division {
             return Some(ledger.waits.next_division);
         }
-        ledger.waits.next_division = ledger.now + limits.look_after;
-        let ordered = |record: &&Attempt| matches!(record.division, DivisionState::Ordered(_));
-        let wanted = idle.saturating_sub(ledger.attempts.values().filter(ordered).count());
+        let ordered = |record: &Attempt| {
+            matches!(record.division, DivisionState::Ordered(_)) && !record.hold.is_parked()
+        };
+        for (attempt, _) in ledger.attempts.iter().filter(|(_, record)| ordered(record)) {
+            let wanted = &mut wanted[pool(attempt.task.kind)];
+            *wanted = wanted.saturating_sub(1);
+        }
         let mut found = candidates(ledger, &limits);
         found.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
-        for (_, attempt) in found.into_iter().take(wanted) {
+        found.retain(|(_, attempt)| {
+            let wanted = &mut wanted[pool(attempt.task.kind)];
+            let divides = 0 < *wanted;
+            *wanted -= usize::from(divides);
+            divides
+        });
+        ledger.waits.next_division = ledger.now + limits.look_after;
+        for (_, attempt) in found {
             ledger.order_division(attempt);
             let worker = ledger.attempts[&attempt].worker;
             commands.push(Command::Divide { attempt, worker, at_once: false });
@@ -43,20 +59,41 @@ impl Core {
     }
 }
 
-/// Returns the running maps that are worth a division and whose rest an idle worker may run, with their time left in
+/// Returns the running tasks that are worth a division and whose rest an idle slot may run, with their time left in
 /// seconds. The cost is linear in the numbers of attempts and of idle workers.
 fn candidates(ledger: &Ledger, limits: &DivideLimits) -> Vec<(f64, AttemptId)> {
     let worth = 2.0 * limits.part_min.seconds();
-    let running = ledger.attempts.iter().filter(|(attempt, record)| {
-        ledger.may_divide(**attempt, record, limits.added_max) && {
-            let job = &ledger.jobs[&attempt.task.job];
-            let index = attempt.task.index;
-            ledger.workers.idle(TaskKind::Map).map(Worker::id).any(|at| job.fits(index, at, &ledger.workers))
-        }
-    });
-    let left =
-        running.filter_map(|(&attempt, record)| Some((seconds_left(ledger, attempt, record)?, attempt)));
-    left.filter(|(left, _)| worth <= *left).collect()
+    let left = |attempt: AttemptId, record: &Attempt| match attempt.task.kind {
+        TaskKind::Map if !ledger.may_divide(attempt, record, limits.added_max) => None,
+        TaskKind::Map if !map_fits(ledger, attempt) => None,
+        TaskKind::Map => seconds_left(ledger, attempt, record),
+        TaskKind::Reduce if !ledger.may_divide_reduce(attempt, record, limits.added_max) => None,
+        TaskKind::Reduce => reduce_left(ledger, attempt, record),
+    };
+    let all = ledger.attempts.iter().filter_map(|(&attempt, record)| Some((left(attempt, record)?, attempt)));
+    all.filter(|(left, _)| worth <= *left).collect()
+}
+
+/// True if an idle worker may run the rest of this map.
+fn map_fits(ledger: &Ledger, attempt: AttemptId) -> bool {
+    let job = &ledger.jobs[&attempt.task.job];
+    let mut idle = ledger.workers.idle(TaskKind::Map).map(Worker::id);
+    idle.any(|at| job.fits(attempt.task.index, at, &ledger.workers))
+}
+
+/// Estimated time left of a running reduce in seconds; `None` until it has shown its rate.
+fn reduce_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option<f64> {
+    let (at, read) = record.read?;
+    let job = &ledger.jobs[&attempt.task.job];
+    let exact = job.spec.exact.as_ref().map(|exact| exact.reduces[attempt.task.index as usize]);
+    let share = read.0 as f64 / record.reads.0.max(1) as f64;
+    let running = RunningMeasurements {
+        ran: record.ran + ledger.now.since(record.since),
+        read: Some((record.ran + at.since(record.since), share)),
+        usual: Span((exact.unwrap_or(0.0) * 1e9) as u64),
+        slowness: ledger.workers.get(record.worker).map_or(1.0, Worker::slowness),
+    };
+    (exact.is_some() || running.shows_rate()).then(|| running.remaining_seconds())
 }
 
 /// Estimated time left of a running map in seconds; `None` if neither it nor a map of its job has shown a rate.

@@ -48,7 +48,7 @@ impl Core {
         self.ledger.attempts.get(&id).is_some_and(|record| record.dying)
     }
 
-    /// True if this attempt was ordered to divide its split and has not responded.
+    /// True if this attempt was ordered to divide its input and has not responded.
     #[must_use]
     pub fn is_dividing(&self, id: AttemptId) -> bool {
         let ordered = |record: &Attempt| matches!(record.division, DivisionState::Ordered(_));
@@ -238,7 +238,7 @@ impl Core {
         self.ledger.jobs.get(&job)?.spec.exact.as_ref()
     }
 
-    /// True if running maps may be divided.
+    /// True if running tasks may be divided.
     #[must_use]
     pub(crate) fn divides(&self) -> bool {
         self.ledger.config.dividing.is_some()

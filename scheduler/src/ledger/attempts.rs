@@ -34,8 +34,11 @@ pub(crate) struct Attempt {
     pub(crate) place: Option<u32>,
     /// Last reported number of bytes read, with the time of the report.
     pub(crate) read: Option<(Time, Bytes)>,
+    /// Bytes that a reduce reads in all, if it has reported them: then it may be divided.
+    #[serde(default)]
+    pub(crate) reads: Bytes,
     pub(crate) hold: SlotHold,
-    /// State with respect to divisions of its split.
+    /// State with respect to divisions of its input.
     #[serde(default)]
     pub(crate) division: DivisionState,
     /// Time when it last got its slot.
@@ -56,6 +59,7 @@ impl Attempt {
             dying: false,
             place: None,
             read: None,
+            reads: Bytes::ZERO,
             hold: SlotHold::Firm,
             division: DivisionState::Possible,
             since: now,
@@ -102,10 +106,10 @@ pub(crate) struct TaskEnd {
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
-/// State of a map attempt with respect to divisions.
+/// State of an attempt with respect to divisions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) enum DivisionState {
-    /// It may be ordered to divide its split.
+    /// It may be ordered to divide its input.
     #[default]
     Possible,
     /// It was ordered to at this time and has not responded.

@@ -45,7 +45,7 @@ pub struct CoreConfig {
     /// Limits of routes between workers.
     #[serde(flatten)]
     pub routes: RouteLimits,
-    /// Limits of dividing running maps; `None`, the default, disables it.
+    /// Limits of dividing running maps and reduces; `None`, the default, disables it.
     pub dividing: Option<DivideLimits>,
     /// Limits of speculative attempts; `None`, the default, disables them.
     pub backups: Option<BackupLimits>,
@@ -147,15 +147,15 @@ impl Default for RouteLimits {
     }
 }
 
-/// Limits of dividing running maps for idle slots.
+/// Limits of dividing running tasks for idle slots.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct DivideLimits {
-    /// Minimum expected time of each of the two parts; 100 ms. A map costs a few milliseconds besides its input.
+    /// Minimum expected time of each of the two parts; 100 ms. A task costs a few milliseconds besides its input.
     pub part_min: Span,
-    /// Minimum interval between searches for maps to divide; 20 ms. Each search costs a little per running attempt.
+    /// Minimum interval between searches for tasks to divide; 20 ms. Each search costs a little per running attempt.
     pub look_after: Span,
-    /// Maximum number of maps that divisions add to a job; 1,000.
+    /// Maximum number of maps, and of reduces, that divisions add to a job; 1,000.
     pub added_max: u32,
 }
 

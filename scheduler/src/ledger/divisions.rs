@@ -69,7 +69,7 @@ impl Ledger {
         }
     }
 
-    /// Records that this attempt was ordered to divide its split.
+    /// Records that this attempt was ordered to divide its input.
     pub(crate) fn order_division(&mut self, attempt: AttemptId) {
         if let Some(record) = self.attempts.get_mut(&attempt) {
             record.division = DivisionState::Ordered(self.now);
@@ -103,9 +103,9 @@ impl Ledger {
         }
     }
 
-    /// Stops an attempt that has given up a part of its split which no other map reads, so that its output must not count.
-    /// Its task runs again. The attempt keeps its slot until its worker reports its end.
-    fn discard(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
+    /// Stops an attempt that has given up a part of its input which no other task reads, so that its output must not
+    /// count. Its task runs again. The attempt keeps its slot until its worker reports its end.
+    pub(crate) fn discard(&mut self, attempt: AttemptId, class: Failure, out: &mut Vec<Command>) {
         self.set_hold(attempt, SlotHold::Firm);
         let record = self.attempts.get_mut(&attempt).expect("attempts of the table are discarded");
         record.dying = true;
@@ -121,14 +121,15 @@ impl Ledger {
         self.stopped(attempt, &stopped, class, out);
     }
 
-    /// Enters that an attempt cannot give up a part of its split.
+    /// Enters that an attempt cannot give up a part of its input. A map that cannot does not make way either.
     pub(crate) fn division_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get_mut(&attempt) {
             // It was withdrawn or answered in the meantime.
             Some(record) if !matches!(record.division, DivisionState::Ordered(_)) => self.late(),
             Some(record) => {
                 record.division = DivisionState::Refused;
-                if matches!(record.hold, SlotHold::Suspendable | SlotHold::Leaving) {
+                let makes_way = matches!(record.hold, SlotHold::Suspendable | SlotHold::Leaving);
+                if makes_way && attempt.task.kind == TaskKind::Map {
                     self.set_hold(attempt, SlotHold::Staying);
                 }
             }

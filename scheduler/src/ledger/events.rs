@@ -62,8 +62,11 @@ impl Ledger {
                 self.fetch_failed(*job, *home, *map, *class, out);
             }
             Event::FetchRates { home, routes } => self.fetch_rates(*home, routes, out),
-            Event::AttemptProgressed { attempt, read } => self.progressed(*attempt, *read),
+            Event::AttemptProgressed { attempt, read, of } => self.progressed(*attempt, *read, *of),
             Event::MapDivided { attempt, kept, work } => self.divided(*attempt, *kept, *work, out),
+            Event::ReduceDivided { attempt, key, left, work } => {
+                self.reduce_divided(*attempt, key, (*left, *work), out);
+            }
             Event::DivisionRefused { attempt } => self.division_refused(*attempt),
             Event::CommitRequested { attempt } => self.commit(*attempt, out),
             Event::NetworkRate { per_worker } => {

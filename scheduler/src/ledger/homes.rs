@@ -23,11 +23,16 @@ impl Job {
         out: &mut Vec<Command>,
     ) {
         assert!(self.homes.unassigned.remove(&partition), "{}: partition {partition} has a home", self.id);
+        out.push(Command::Home { job: self.id, partition, worker });
+        self.enter_home(partition, worker, workers);
+    }
+
+    /// Enters the home of a partition, which is ready if its home has all segments.
+    pub(super) fn enter_home(&mut self, partition: u32, worker: WorkerId, workers: &mut Workers) {
         self.reduces[partition as usize].home = Some(worker);
         self.homes.at.entry(worker).or_default().insert(partition);
         self.workers.informed.insert(worker);
         workers.mark_informed(worker, self.id);
-        out.push(Command::Home { job: self.id, partition, worker });
         if self.has_all(partition) {
             self.make_ready(partition, worker, workers);
         }

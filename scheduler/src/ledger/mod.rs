@@ -27,6 +27,7 @@ mod outputs;
 mod queue;
 pub(crate) mod quotas;
 mod rates;
+mod reduce_divisions;
 mod routes;
 mod snapshot;
 pub(crate) mod suspensions;

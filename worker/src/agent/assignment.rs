@@ -6,13 +6,14 @@ use super::failed::Failed;
 use super::job::RunningJob;
 use super::memory_peak::MemoryPeak;
 use super::started::StartedAttempts;
+use crate::attempt::Division;
 use crate::budget::Budget;
 use crate::http::{Pool, Secret};
 use crate::input::{FileStamp, Split};
 use crate::protocol::{AttemptReport, Part};
 use crate::segment::{MapOutput, SpillDirs};
 use crate::shuffle::store::{HeldSegment, SegmentStore};
-use crate::task::Progress;
+use crate::task::{Progress, ReducePart};
 use crossbeam_channel::Receiver;
 use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::Bytes;
@@ -40,7 +41,7 @@ pub enum AttemptInput {
     /// A map reads a split.
     Split(Split),
     /// A reduce reads the gathered segments of its partition, in the order of the input.
-    Segments(Vec<HeldSegment>),
+    Segments(Vec<HeldSegment>, ReducePart),
 }
 
 /// Response to a request to commit.
@@ -65,8 +66,8 @@ pub enum SlotEvent {
     },
     /// The attempt was asked to leave its slot and keeps it.
     NotSuspended(AttemptId),
-    /// The map attempt was ordered to give up the end of its split. It keeps these bytes, or all if it cannot.
-    Divided { attempt: AttemptId, kept: Option<u64> },
+    /// The attempt has given up the end of its input, or cannot.
+    Divided { attempt: AttemptId, division: Option<Division> },
     /// The attempt has ended.
     Ended(Box<EndedAttempt>),
     /// The thread of a slot has panicked outside user code, so the state of this process is unreliable.

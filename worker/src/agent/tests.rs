@@ -15,6 +15,7 @@ use crate::protocol::{
     AttemptReport, FailureClass, FrameReader, JobOrder, MasterFrame, RecordLimits, Session, Slots,
     WorkerFrame,
 };
+use crate::segment::KeyBounds;
 use crate::shuffle::plan::FetchLimits;
 use gristmill_scheduler::ids::{AttemptId, JobId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Bytes;
@@ -254,8 +255,9 @@ impl TestMaster {
 
     /// Gathers all partitions of a job from this worker.
     async fn gathers(&mut self, job: JobId, from: WorkerId, endpoint: Endpoint) {
-        let mut orders: Vec<MasterFrame> =
-            (0..PARTITIONS).map(|partition| MasterFrame::Home { job, partition }).collect();
+        let mut orders: Vec<MasterFrame> = (0..PARTITIONS)
+            .map(|partition| MasterFrame::Home { job, reduce: partition, partition })
+            .collect();
         let maps = vec![TaskId::map(job, 0).attempt(0)];
         orders.push(MasterFrame::Announce { maps, from, endpoint });
         self.order(orders).await;
@@ -264,7 +266,15 @@ impl TestMaster {
 
     async fn launches(&mut self, attempt: AttemptId) {
         let (empty, added) = (Vec::new(), Vec::new());
-        self.order(vec![MasterFrame::LaunchReduce { attempt, empty, added, alone: false }]).await;
+        self.order(vec![MasterFrame::LaunchReduce {
+            attempt,
+            empty,
+            added,
+            alone: false,
+            partition: attempt.task.index,
+            bounds: KeyBounds::default(),
+        }])
+        .await;
     }
 
     /// Permits the attempt to publish, and returns its part and report.

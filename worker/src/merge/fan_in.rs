@@ -86,28 +86,12 @@ fn merge_to_file(
     let _engine = progress.engine();
     let mut tree = LoserTree::open_within(segments, bounds)?;
     let mut writer = SegmentsWriter::on_disk(setting.clone())?;
-    match &bounds.until {
-        None => write_until(&mut tree, |_| false, (partition, &mut writer), progress)?,
-        Some(until) => {
-            let ends = |key: &[u8]| key >= until.as_slice();
-            write_until(&mut tree, ends, (partition, &mut writer), progress)?;
-            tree.stop()?;
-        }
-    }
-    let merged = writer.finish()?;
-    progress.spilled(merged.bytes());
-    Ok(merged.segment(partition).expect("the output has the partition it was written for"))
-}
-
-/// Writes the pairs of a merge up to its end, or to a key that `ends` it.
-fn write_until(
-    tree: &mut LoserTree,
-    ends: impl Fn(&[u8]) -> bool,
-    (partition, writer): (u32, &mut SegmentsWriter),
-    progress: &Progress,
-) -> Result<(), TaskFailure> {
     let mut pairs = 0;
-    while tree.advance()? && !ends(tree.key()) {
+    while tree.advance()? {
+        if bounds.until.as_deref().is_some_and(|until| tree.key() >= until) {
+            tree.check_unchanged()?;
+            break;
+        }
         writer.pair(partition, tree.key(), tree.value())?;
         progress.step()?;
         pairs += 1;
@@ -116,7 +100,9 @@ fn write_until(
             progress.check()?;
         }
     }
-    Ok(())
+    let merged = writer.finish()?;
+    progress.spilled(merged.bytes());
+    Ok(merged.segment(partition).expect("the output has the partition it was written for"))
 }
 
 #[cfg(test)]

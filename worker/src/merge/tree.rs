@@ -141,12 +141,12 @@ impl LoserTree {
         (self.readers[a].key(), a) < (self.readers[b].key(), b)
     }
 
-    /// Estimates the pairs from the current one on. The limits are those of all segments together, except that of each
-    /// with further pairs at least one key is looked up if any is.
+    /// Estimates the pairs from the current one on. The limits are for all segments together, but at least one key and
+    /// one header of each are read if any are.
     pub fn rest(&self, limits: RestLimits) -> Result<MergeRest, MergeError> {
         let live = self.live.iter().filter(|live| **live).count().max(1);
         let keys = if limits.keys == 0 { 0 } else { (limits.keys / live).max(1) };
-        let limits = RestLimits { keys, headers: (limits.headers / live).max(1), ..limits };
+        let limits = RestLimits { keys, headers: (limits.headers / live).max(1) };
         let live = self.readers.iter().zip(&self.live).filter(|(_, live)| **live);
         let rest = live.map(|(reader, _)| {
             let map = Some(reader.header().id.map);
@@ -155,8 +155,8 @@ impl LoserTree {
         Ok(MergeRest::new(rest.collect::<Result<_, _>>()?))
     }
 
-    /// Checks what readers check at their ends, for a merge that stops before.
-    pub fn stop(&self) -> Result<(), MergeError> {
+    /// Checks that pairs in the input have not changed, as readers do at their ends. For a merge that stops before.
+    pub fn check_unchanged(&self) -> Result<(), MergeError> {
         let check = |reader: &SegmentReader| {
             let map = Some(reader.header().id.map);
             reader.check_unchanged().map_err(|source| MergeError { map, source })

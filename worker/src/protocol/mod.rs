@@ -15,7 +15,7 @@ mod report;
 
 use crate::http::{Endpoint, Secret};
 use crate::input::{FileStamp, Split};
-use crate::segment::Fingerprint;
+use crate::segment::{Fingerprint, KeyBounds};
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::units::decode_maps;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub use report::{
 };
 
 /// Version of the frames below. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 19;
+pub const PROTOCOL_VERSION: u32 = 20;
 
 /// Maximum length of a frame in bytes, after the handshake.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
@@ -107,7 +107,16 @@ pub enum WorkerFrame {
     NotSuspended { attempt: AttemptId },
     /// A running map attempt has given up the end of its split as ordered: it reads the first `kept` bytes.
     Divided { attempt: AttemptId, kept: u64 },
-    /// A map attempt cannot give up the end of its split as ordered.
+    /// A running reduce attempt stops before this key as ordered.
+    ReduceDivided {
+        attempt: AttemptId,
+        /// First key that it gives up, encoded; at most
+        /// [`CUT_KEY_BYTES_MAX`](crate::segment::CUT_KEY_BYTES_MAX) bytes.
+        key: Vec<u8>,
+        /// Estimated bytes that it had left to read: those that it keeps, and those that it gives up.
+        left: [u64; 2],
+    },
+    /// An attempt cannot give up a part of its input as ordered.
     NotDivided { attempt: AttemptId },
     /// Segments have arrived at the home of their partitions, with one request.
     Fetched {
@@ -221,8 +230,12 @@ pub enum MasterFrame {
         added: Vec<AddedMap>,
         /// As for a map.
         alone: bool,
+        /// Partition of the reduce, as submitted.
+        partition: u32,
+        /// Keys of the partition that the attempt reduces.
+        bounds: KeyBounds,
     },
-    /// Give up about half of what a running map attempt has left to read; all of it, if at once.
+    /// Give up about half of what a running attempt has left to read; all of it, if at once.
     Divide { attempt: AttemptId, at_once: bool },
     /// The job has this many maps from now on: divisions added the last ones.
     MapsAdded {
@@ -238,8 +251,21 @@ pub enum MasterFrame {
     Lanes(LaneOrder),
     /// Return an attempt that has not started.
     Recall { attempt: AttemptId },
-    /// Gather these partitions from now on.
-    Home { job: JobId, partition: u32 },
+    /// Gather for this reduce from now on.
+    Home {
+        job: JobId,
+        reduce: u32,
+        /// Partition that it reads, as submitted.
+        partition: u32,
+    },
+    /// Gather for a reduce that a division added, starting with the segments of the divided one.
+    HomeOfRest {
+        job: JobId,
+        /// Reduce that was divided.
+        divided: u32,
+        reduce: u32,
+        partition: u32,
+    },
     /// Map outputs can be fetched.
     Announce {
         /// Attempts that made them.
@@ -254,8 +280,8 @@ pub enum MasterFrame {
         /// Attempt that made it.
         map: AttemptId,
     },
-    /// Stop gathering a partition and drop its segments.
-    Unhome { job: JobId, partition: u32 },
+    /// Stop gathering for a reduce and drop its segments.
+    Unhome { job: JobId, reduce: u32 },
     /// Stop an attempt. If it has ended, its files are removed: another attempt of its task counts.
     Kill { attempt: AttemptId },
     /// The attempt's part will be published.

@@ -52,6 +52,8 @@ pub struct AttemptProgress {
     pub bytes_in: u64,
     /// Records read so far.
     pub records_in: u64,
+    /// Bytes that a reduce which may be divided reads in all; else 0.
+    pub divisible_bytes: u64,
 }
 
 /// Report of an attempt. Times are by the worker's clock, nanoseconds since its start.

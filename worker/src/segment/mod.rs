@@ -15,7 +15,6 @@ mod index;
 mod output;
 mod read;
 mod spill;
-mod tail;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +34,6 @@ pub use output::MapOutput;
 pub(crate) use read::{RestLimits, SegmentRest, frame_at};
 pub use read::{SegmentReader, verify};
 pub use spill::{SpillDirs, SpillFile, SpillWriter};
-pub use tail::{SegmentTail, tail};
 pub use write::{SegmentsWriter, WriteError, WriteSetting};
 pub(crate) use write::{framed_length, put_frame};
 
@@ -92,14 +90,12 @@ pub struct SegmentHeader {
     pub id: SegmentId,
     /// Order of its pairs.
     pub order: SegmentOrder,
-    /// Number of pairs; 0 if this is the end of a segment, of which only its blocks are known.
+    /// Number of pairs.
     pub records: u64,
     /// Total bytes, with header and blocks.
     pub length: u64,
     /// Bytes of its largest block before compression.
     pub block_max: u32,
-    /// Checksum of the block before the first one, if this is the end of a segment; see [`tail()`].
-    pub before: Option<u32>,
 }
 
 /// Compression of blocks in spill files. Segments in memory are never compressed.
@@ -171,13 +167,7 @@ impl SegmentHeader {
         bytes[12..16].copy_from_slice(&self.id.map.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.id.epoch.to_le_bytes());
         bytes[20..24].copy_from_slice(&self.id.partition.to_le_bytes());
-        match self.before {
-            None => bytes[24..32].copy_from_slice(&self.records.to_le_bytes()),
-            Some(before) => {
-                bytes[7] = 1;
-                bytes[24..28].copy_from_slice(&before.to_le_bytes());
-            }
-        }
+        bytes[24..32].copy_from_slice(&self.records.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.length.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.block_max.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..44]);
@@ -194,25 +184,18 @@ impl SegmentHeader {
             1 => SegmentOrder::Hash,
             _ => return None,
         };
-        let (records, before) = match (bytes[7], order) {
-            (0, _) => (u64_at(24), None),
-            // An end has the keys from one on, so only segments by key have ends.
-            (1, SegmentOrder::Key) if u32_at(28) == 0 => (0, Some(u32_at(24))),
-            _ => return None,
-        };
-        let known = bytes[..4] == MAGIC && bytes[4..6] == VERSION.to_le_bytes();
+        let known = bytes[..4] == MAGIC && bytes[4..6] == VERSION.to_le_bytes() && bytes[7] == 0;
         if !known || u32_at(44) != crc32c::crc32c(&bytes[..44]) {
             return None;
         }
         let id =
             SegmentId { job: JobId(u32_at(8)), map: u32_at(12), epoch: u32_at(16), partition: u32_at(20) };
-        Some(Self { id, order, records, length: u64_at(32), block_max: u32_at(40), before })
+        Some(Self { id, order, records: u64_at(24), length: u64_at(32), block_max: u32_at(40) })
     }
 
-    /// Returns the initial checksum of the first block: the identity, so that no block fits another segment; for an end
-    /// that of the block before, which continues from the identity.
+    /// Returns the initial checksum of the first block: the identity, so that no block fits another segment.
     fn seed(&self) -> u32 {
-        self.before.unwrap_or_else(|| crc32c::crc32c(&self.to_bytes()[4..24]))
+        crc32c::crc32c(&self.to_bytes()[4..24])
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of the invariants of segments, for their readers and writers.
 
-mod tails;
+mod open_from;
 
 use super::*;
 use crate::budget::Budget;
@@ -125,7 +125,7 @@ proptest! {
     fn reader_survives_any_bytes_behind_a_valid_header(junk in proptest::collection::vec(any::<u8>(), 0..200)) {
         let header = SegmentHeader {
             id: id(0), order: SegmentOrder::Key, records: 3, block_max: u32::MAX,
-            length: (HEADER_BYTES + junk.len()) as u64, before: None,
+            length: (HEADER_BYTES + junk.len()) as u64,
         };
         let mut bytes = header.to_bytes().to_vec();
         bytes.extend_from_slice(&junk);
@@ -240,7 +240,6 @@ fn block_that_unpacks_to_more_than_is_ever_packed_is_damaged_wherever_it_lies() 
             records: 1,
             block_max: raw as u32,
             length: (HEADER_BYTES + BLOCK_HEADER_BYTES + payload.len()) as u64,
-            before: None,
         };
         let (stored, raw) = (payload.len() as u32, raw as u32);
         let checksum = block_checksum(header.seed(), stored, raw, &payload);

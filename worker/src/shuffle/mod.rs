@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub struct FetchRequest {
     /// Map index and attempt epoch.
     pub maps: Vec<(u32, u32)>,
-    /// Requested partitions of each map, ascending.
+    /// Requested partitions of each map. One that several reduces of the worker read is there several times.
     pub partitions: Vec<u32>,
     /// Identity of the file system of the requesting worker: boot of the machine, mounts and root directory. A worker
     /// with the same one receives only the order of pairs that are in a file, and reads the pairs there. `None`

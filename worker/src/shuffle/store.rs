@@ -31,9 +31,9 @@ struct JobStore {
 impl JobStore {
     /// Keeps segments gathered from an own output that is about to be removed.
     fn keep_gathered(&mut self, map: u32, output: &MapOutput) {
-        for (partition, gather) in &mut self.gathers {
+        for gather in self.gathers.values_mut() {
             if gather.own.clear(map)
-                && let Some(data) = output.segment(*partition).filter(|data| !data.is_empty())
+                && let Some(data) = output.segment(gather.of).filter(|data| !data.is_empty())
             {
                 gather.held.insert(map, HeldSegment { data, reservation: None });
             }
@@ -41,7 +41,11 @@ impl JobStore {
     }
 }
 
+/// Segments gathered for one reduce.
+#[derive(Clone)]
 struct Gather {
+    /// Partition as submitted: that of the reduce, or of the one that was divided.
+    of: u32,
     /// Maps whose segment is here.
     arrived: IndexSet,
     /// Maps of those whose segment is in the output of this worker.
@@ -54,9 +58,9 @@ struct Gather {
 }
 
 impl Gather {
-    fn new(maps: u32) -> Self {
+    fn new(of: u32, maps: u32) -> Self {
         let (arrived, own) = (IndexSet::new(maps), IndexSet::new(maps));
-        Self { arrived, own, held: BTreeMap::new(), missing: maps, told: 0 }
+        Self { of, arrived, own, held: BTreeMap::new(), missing: maps, told: 0 }
     }
 
     /// Records that the segment of a map is here. Returns true if it was still lacking.
@@ -68,6 +72,7 @@ impl Gather {
 }
 
 /// Set of numbers with one bit for each.
+#[derive(Clone)]
 struct IndexSet {
     words: Vec<u64>,
     count: u32,
@@ -125,6 +130,15 @@ pub struct HeldSegment {
     pub data: SegmentData,
     /// Returned to the budget when the last clone is dropped; `None` for a file or a segment read locally.
     pub reservation: Option<Arc<Reservation>>,
+}
+
+/// A reduce whose segments are gathered, and the partition that it reads, as submitted. Both numbers are the same unless
+/// a division added the reduce.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names of the fields say all there is to say")]
+pub struct GatheredFor {
+    pub reduce: u32,
+    pub partition: u32,
 }
 
 /// Data removed from a store. Its files are deleted when this is dropped, so it must not be dropped on a thread that
@@ -218,12 +232,12 @@ impl SegmentStore {
         DiscardedData { gather: None, output: outputs.remove(&map.task.index).map(|(_, output)| output) }
     }
 
-    /// Drops the own outputs whose segment of this partition cannot be read. Returns their maps and paths. Later
+    /// Drops the own outputs whose segment for this reduce cannot be read. Returns their maps and paths. Later
     /// requests learn that they are not here, so that these maps run again. Reads disks.
     #[must_use]
-    pub(crate) fn drop_unreadable(&self, job: JobId, partition: u32) -> Vec<(u32, Option<PathBuf>)> {
+    pub(crate) fn drop_unreadable(&self, job: JobId, reduce: u32) -> Vec<(u32, Option<PathBuf>)> {
         let mut dropped = Vec::new();
-        for (map, epoch, output) in self.own_outputs(job, partition) {
+        for (partition, map, epoch, output) in self.own_outputs(job, reduce) {
             let id = SegmentId { job, map, epoch, partition };
             if output.segment(partition).is_none_or(|data| segment::verify(&data, &id).is_ok()) {
                 continue;
@@ -277,12 +291,13 @@ impl SegmentStore {
         held
     }
 
-    /// Returns map, epoch and output of what a partition has from this worker itself.
-    fn own_outputs(&self, job: JobId, partition: u32) -> Vec<(u32, u32, Arc<MapOutput>)> {
+    /// Returns partition, map, epoch and output of what a reduce has from this worker itself.
+    fn own_outputs(&self, job: JobId, reduce: u32) -> Vec<(u32, u32, u32, Arc<MapOutput>)> {
         let jobs = self.jobs();
         let Some(job) = jobs.get(&job) else { return Vec::new() };
-        let Some(gather) = job.gathers.get(&partition) else { return Vec::new() };
-        let held = |map| job.outputs.get(&map).map(|(epoch, output)| (map, *epoch, output.clone()));
+        let Some(gather) = job.gathers.get(&reduce) else { return Vec::new() };
+        let held =
+            |map| job.outputs.get(&map).map(|(epoch, output)| (gather.of, map, *epoch, output.clone()));
         gather.own.iter().filter_map(held).collect()
     }
 
@@ -294,11 +309,20 @@ impl SegmentStore {
         (*held == epoch).then(|| output.clone())
     }
 
-    /// Starts gathering a partition.
-    pub fn home(&self, job: JobId, partition: u32) {
+    /// Starts gathering for a reduce, which reads the partition `of`.
+    pub fn home(&self, job: JobId, reduce: u32, of: u32) {
         if let Some(job) = self.jobs().get_mut(&job) {
             let maps = job.maps;
-            job.gathers.entry(partition).or_insert_with(|| Gather::new(maps));
+            job.gathers.entry(reduce).or_insert_with(|| Gather::new(of, maps));
+        }
+    }
+
+    /// Starts gathering for a reduce that a division added, with the segments of the divided one. If these are not here
+    /// any more, all are lacking.
+    pub fn home_of_rest(&self, job: JobId, divided: u32, rest: u32, of: u32) {
+        if let Some(job) = self.jobs().get_mut(&job) {
+            let gather = job.gathers.get(&divided).cloned().unwrap_or_else(|| Gather::new(of, job.maps));
+            job.gathers.entry(rest).or_insert(gather);
         }
     }
 
@@ -311,13 +335,14 @@ impl SegmentStore {
         }
     }
 
-    /// Returns the partitions gathered here that still lack this map, ascending.
+    /// Returns the reduces gathered for here that still lack this map, ascending.
     #[must_use]
-    pub fn lacking(&self, job: JobId, map: u32) -> Vec<u32> {
+    pub fn lacking(&self, job: JobId, map: u32) -> Vec<GatheredFor> {
         let jobs = self.jobs();
         let Some(job) = jobs.get(&job) else { return Vec::new() };
         let lacks = |gather: &Gather| gather.arrived.get(map) == Some(false);
-        job.gathers.iter().filter(|(_, gather)| lacks(gather)).map(|(partition, _)| *partition).collect()
+        let lacking = job.gathers.iter().filter(|(_, gather)| lacks(gather));
+        lacking.map(|(reduce, gather)| GatheredFor { reduce: *reduce, partition: gather.of }).collect()
     }
 
     /// Records that the master was notified of a segment of these partitions.
@@ -383,7 +408,7 @@ impl SegmentStore {
             return None;
         }
         let own = gather.own.iter().filter_map(|map| {
-            let data = job.outputs.get(&map)?.1.segment(partition)?;
+            let data = job.outputs.get(&map)?.1.segment(gather.of)?;
             Some((map, HeldSegment { data, reservation: None }))
         });
         let mut all: Vec<(u32, HeldSegment)> = own.filter(|(_, held)| !held.data.is_empty()).collect();
@@ -441,10 +466,11 @@ mod tests {
     fn a_store_gathers_own_and_fetched_segments_in_map_order_without_the_empty_ones() {
         let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 70);
-        store.home(JOB, 1);
-        store.home(JOB, 2);
+        store.home(JOB, 1, 1);
+        store.home(JOB, 2, 2);
         for map in 0..70 {
-            assert_eq!(store.lacking(JOB, map), [1, 2]);
+            let lacking = [1, 2].map(|reduce| GatheredFor { reduce, partition: reduce });
+            assert_eq!(store.lacking(JOB, map), lacking);
             if map % 2 == 0 {
                 store.put_output(attempt(map, 0), output(map, 0, &[1]));
                 assert_eq!(store.fill_own(attempt(map, 1)), None, "another attempt's");
@@ -471,14 +497,14 @@ mod tests {
     fn a_segment_counts_for_its_home_when_the_master_is_told_of_it_and_not_when_it_comes() {
         let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 2);
-        store.home(JOB, 1);
+        store.home(JOB, 1, 1);
         let data = output(0, 0, &[1]).segment(1).unwrap();
         assert!(store.fill(JOB, 1, 0, HeldSegment { data, reservation: None }));
         assert_eq!(store.homes(), [(JOB, 1, 0)], "its fetch goes on with other maps");
         store.mark_reported(JOB, &[1, 2]);
         assert_eq!(store.homes(), [(JOB, 1, 1)]);
         drop(store.unhome(JOB, 1));
-        store.home(JOB, 1);
+        store.home(JOB, 1, 1);
         assert_eq!(store.homes(), [(JOB, 1, 0)], "started again");
     }
 
@@ -486,14 +512,34 @@ mod tests {
     fn what_was_gathered_of_an_output_stays_when_a_newer_attempt_replaces_it() {
         let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 1);
-        store.home(JOB, 1);
+        store.home(JOB, 1, 1);
         store.put_output(attempt(0, 0), output(0, 0, &[1, 2]));
         assert_eq!(store.fill_own(attempt(0, 0)), Some(vec![1]));
         store.put_output(attempt(0, 1), output(0, 1, &[1, 2]));
-        store.home(JOB, 2);
+        store.home(JOB, 2, 2);
         assert_eq!(store.fill_own(attempt(0, 1)), Some(vec![2]));
         assert_eq!(gathered(&store, 1), Some(vec![(0, 0)]));
         assert_eq!(gathered(&store, 2), Some(vec![(0, 1)]));
+    }
+
+    #[test]
+    fn rest_of_a_divided_reduce_has_the_segments_that_were_gathered_also_when_the_other_has_ended() {
+        let store = SegmentStore::default();
+        store.open_job(JOB, Secret::generate().unwrap(), 2);
+        store.home(JOB, 1, 1);
+        store.put_output(attempt(0, 0), output(0, 0, &[1]));
+        assert_eq!(store.fill_own(attempt(0, 0)), Some(vec![1]));
+        let data = output(1, 0, &[1]).segment(1).unwrap();
+        assert!(store.fill(JOB, 1, 1, HeldSegment { data, reservation: None }));
+        store.home_of_rest(JOB, 1, 4, 1);
+        drop(store.unhome(JOB, 1));
+        assert_eq!(gathered(&store, 4), Some(vec![(0, 0), (1, 0)]));
+        assert_eq!(store.homes(), [(JOB, 4, 0)]);
+
+        store.home_of_rest(JOB, 1, 5, 1);
+        assert_eq!(gathered(&store, 5), None, "there is nothing to start with any more");
+        assert_eq!(store.lacking(JOB, 0), [GatheredFor { reduce: 5, partition: 1 }]);
+        assert_eq!(store.fill_own(attempt(0, 0)), Some(vec![5]), "it reads partition 1 as well");
     }
 
     #[test]
@@ -510,7 +556,7 @@ mod tests {
 
     #[test]
     fn a_gather_costs_bits_for_segments_that_were_not_fetched() {
-        let mut gather = Gather::new(1000);
+        let mut gather = Gather::new(0, 1000);
         assert!((0..1000).all(|map| gather.arrives(map)) && gather.missing == 0);
         assert!(gather.held.is_empty() && gather.arrived.words.len() == 16);
         assert!(!gather.arrives(1000), "there is no such map");
@@ -521,8 +567,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SegmentStore::default();
         store.open_job(JOB, Secret::generate().unwrap(), 3);
-        store.home(JOB, 1);
-        store.home(JOB, 2);
+        store.home(JOB, 1, 1);
+        store.home(JOB, 2, 2);
         let path = |map: u32| store.output(JOB, map, 0).unwrap().path().unwrap().to_owned();
         for map in 0..3 {
             let output = SegmentsWriter::on_disk(WriteSetting {

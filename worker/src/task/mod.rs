@@ -100,7 +100,7 @@ pub(crate) fn run_map_only(
 }
 
 /// Runs one reduce task, for these keys. `segments` are those of its partition in the order of the input, one for each
-/// map; empty ones may be left out. They may have pairs before the keys (see `segment::tail`) and after them.
+/// map; empty ones may be left out. They have pairs before and after the keys too.
 ///
 /// # Errors
 /// See [`TaskFailure`].

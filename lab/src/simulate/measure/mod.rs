@@ -143,6 +143,7 @@ impl RunMeter {
             Event::NetworkRate { per_worker } => self.network = per_worker,
             Event::WorkerSilent { .. }
             | Event::MapDivided { .. }
+            | Event::ReduceDivided { .. }
             | Event::DivisionRefused { .. }
             | Event::WorkerDraining { .. }
             | Event::WorkerDiskRoom { .. }

@@ -85,7 +85,8 @@ impl JobEntry {
         self.output.permits.remove(&attempt.task);
         // Files are named here; the worker's own name is ignored.
         let parts = if self.submission.reduces == 0 { self.maps } else { self.submission.reduces };
-        part.name = part_name(attempt.task.index, parts, self.submission.part_format);
+        let number = self.input.reduce(attempt.task.index).partition;
+        part.name = part_name(number, parts, self.submission.part_format);
         if is_url(&self.submission.output.to_text()) {
             let nonce = nonce_of(&self.submission.output_probe);
             part.name = attempt_object_name(&part.name, nonce, attempt.epoch);

@@ -43,7 +43,7 @@ pub(super) fn explain(
             Some(sentences)
         }
         Some((kind, index)) => {
-            let tasks = if kind == TaskKind::Map { job.maps } else { job.submission.reduces };
+            let tasks = if kind == TaskKind::Map { job.maps } else { job.reduces() };
             (index < tasks).then(|| explain_task(now, (&status, kind, index), job, core, fleet))
         }
     }

@@ -19,10 +19,11 @@ use gristmill_scheduler::units::{Bytes, Span, Time};
 use gristmill_worker::commit::NAMED_OUTPUTS_MAX;
 use gristmill_worker::input::FileStamp;
 use gristmill_worker::protocol::{
-    AttemptReport, DiskRoom, FailureClass, FetchedOutput, Heartbeat, MasterFrame, Part, WorkerFrame,
+    AttemptProgress, AttemptReport, DiskRoom, FailureClass, FetchedOutput, Heartbeat, MasterFrame, Part,
+    WorkerFrame,
 };
 use gristmill_worker::sanitize;
-use gristmill_worker::segment::Fingerprint;
+use gristmill_worker::segment::{CUT_KEY_BYTES_MAX, Fingerprint};
 use std::collections::BTreeSet;
 
 /// Run time after which an attempt's progress is first reported. It is reported again each time the run time has grown
@@ -101,8 +102,19 @@ impl MasterState {
                     self.events.push(Event::SuspensionRefused { attempt });
                 }
             }
-            WorkerFrame::Divided { attempt, kept } => self.divided(now, from, attempt, Some(kept)),
-            WorkerFrame::NotDivided { attempt } => self.divided(now, from, attempt, None),
+            WorkerFrame::Divided { attempt, kept } => {
+                let event = Event::MapDivided { attempt, kept: Bytes(kept), work: None };
+                self.divided(now, from, attempt, event);
+            }
+            WorkerFrame::ReduceDivided { attempt, key, left } => {
+                let event = Event::ReduceDivided { attempt, key, left: left.map(Bytes), work: None };
+                self.divided(now, from, attempt, event);
+            }
+            WorkerFrame::NotDivided { attempt } => {
+                if worker.running.contains_key(&attempt) {
+                    self.events.push(Event::DivisionRefused { attempt });
+                }
+            }
             WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {
                 let times = (shift(started_ns, worker.offset_ns), shift(ended_ns, worker.offset_ns));
                 for output in outputs {
@@ -122,21 +134,29 @@ impl MasterState {
         }
     }
 
-    /// Enters that a map attempt has given up the end of its split, or cannot. If the order was withdrawn, or the split
-    /// cannot be divided there, no map reads the end, so that the attempt does not count.
-    fn divided(&mut self, now: Time, from: WorkerId, attempt: AttemptId, kept: Option<u64>) {
+    /// Enters that an attempt has given up the end of its input. If the order was withdrawn, or the input cannot be
+    /// divided there, no task reads the end, so that the attempt does not count.
+    fn divided(&mut self, now: Time, from: WorkerId, attempt: AttemptId, division: Event) {
         if self.fleet.get(from).is_none_or(|worker| !worker.running.contains_key(&attempt)) {
             return;
         }
-        let Some(kept) = kept else { return self.events.push(Event::DivisionRefused { attempt }) };
-        let splits = self.jobs.get(attempt.task.job).map(|job| &job.submission.splits);
-        let split = splits.and_then(|splits| splits.get(attempt.task.index as usize));
-        let (class, reason) = match split.is_some_and(|split| split.divide(kept).is_some()) {
-            true if self.core.is_dividing(attempt) || self.core.is_dying(attempt) => {
-                return self.events.push(Event::MapDivided { attempt, kept: Bytes(kept), work: None });
+        let is_possible = self.jobs.get(attempt.task.job).is_some_and(|job| match &division {
+            Event::MapDivided { kept, .. } if attempt.task.kind == TaskKind::Map => {
+                let split = job.submission.splits.get(attempt.task.index as usize);
+                split.is_some_and(|split| split.divide(kept.0).is_some())
             }
-            true => (FailureClass::Cancelled, "it gave up the end of its split too late"),
-            false => (FailureClass::Worker, "it gave up an end that its split does not have"),
+            Event::ReduceDivided { key, .. } if attempt.task.kind == TaskKind::Reduce => {
+                let bounds = job.input.reduce(attempt.task.index).bounds;
+                key.len() <= CUT_KEY_BYTES_MAX && bounds.from < *key && bounds.contain(key)
+            }
+            _ => false,
+        });
+        let (class, reason) = match is_possible {
+            true if self.core.is_dividing(attempt) || self.core.is_dying(attempt) => {
+                return self.events.push(division);
+            }
+            true => (FailureClass::Cancelled, "it gave up the end of its input too late"),
+            false => (FailureClass::Worker, "it gave up an end that its input does not have"),
         };
         self.stopped_there(from, attempt);
         self.fleet.queue(from, &MasterFrame::Kill { attempt });
@@ -180,14 +200,14 @@ impl MasterState {
         for progress in &heartbeat.running {
             if let Some(bytes) = worker.running.get_mut(&progress.attempt) {
                 let before = std::mem::replace(bytes, progress.bytes_in);
-                moved.push((progress.attempt, before, progress.bytes_in));
+                moved.push((*progress, before));
             }
         }
         let jobs: BTreeSet<JobId> = heartbeat.running.iter().map(|p| p.attempt.task.job).collect();
         worker.heartbeat = heartbeat;
-        for (attempt, before, bytes) in moved {
-            self.jobs.read_in_flight(attempt, before, bytes);
-            self.progressed(now, attempt, bytes);
+        for (progress, before) in moved {
+            self.jobs.read_in_flight(progress.attempt, before, progress.bytes_in);
+            self.progressed(now, progress);
         }
         for job in jobs {
             if let Some(job) = self.jobs.get_mut(job) {
@@ -199,10 +219,13 @@ impl MasterState {
         }
     }
 
-    /// Reports to the core how much a map has read, where that matters. Short maps are not reported, and long ones at
-    /// ever longer intervals, so that a map costs few facts however long it runs.
-    fn progressed(&mut self, now: Time, attempt: AttemptId, bytes: u64) {
-        let known = self.core.attempt(attempt).filter(|_| attempt.task.kind == TaskKind::Map);
+    /// Reports to the core how much an attempt has read, where that matters: a map, or a reduce that may be divided.
+    /// Short attempts are not reported, and long ones at ever longer intervals, so that an attempt costs few facts
+    /// however long it runs.
+    fn progressed(&mut self, now: Time, progress: AttemptProgress) {
+        let AttemptProgress { attempt, bytes_in, divisible_bytes, .. } = progress;
+        let reports = attempt.task.kind == TaskKind::Map || 0 < divisible_bytes;
+        let known = self.core.attempt(attempt).filter(|_| reports);
         let Some(known) = known.filter(|known| self.core.wants_progress() && !known.queued && !known.dying)
         else {
             return;
@@ -213,7 +236,8 @@ impl MasterState {
             Span(before.saturating_add(before / PROGRESS_PARTS))
         });
         if due <= ran {
-            self.events.push(Event::AttemptProgressed { attempt, read: Bytes(bytes) });
+            let of = if attempt.task.kind == TaskKind::Reduce { divisible_bytes } else { 0 };
+            self.events.push(Event::AttemptProgressed { attempt, read: Bytes(bytes_in), of: Bytes(of) });
         }
     }
 

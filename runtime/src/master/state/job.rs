@@ -4,22 +4,24 @@ use super::super::translate;
 use super::as_json;
 use super::bad_records::JobBadRecords;
 use super::estimates::Estimates;
-use super::job_parts::{Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
+use super::job_parts::{CutReduce, Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
 use super::logs::Logs;
 use super::record::{MapEntry, TaskRecords};
 use super::sums::COUNTERS_MAX;
 use crate::api::{
-    DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
+    BuiltPart, DeadlineOutlook, FailureCode, JobFailure, JobState, JobStatus, SCHEMA, Submission, TaskCounts,
 };
 use crate::api::{JobTrace, WorkLeft};
+use crate::output_dir::join_parts;
 use crate::wall_time::rfc3339;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::input::Place;
-use gristmill_worker::protocol::AddedMap;
+use gristmill_worker::protocol::{AddedMap, Part};
 use gristmill_worker::sanitize;
+use gristmill_worker::segment::KeyBounds;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
@@ -152,6 +154,34 @@ impl JobEntry {
         self.touch();
     }
 
+    /// Makes the keys of a reduce from `key` on those of the new reduce `rest`.
+    pub(super) fn divide_reduce(&mut self, divided: u32, key: &[u8], rest: u32) {
+        let mut front = self.input.reduce(divided);
+        let bounds = KeyBounds { from: key.to_vec(), until: front.bounds.until.replace(key.to_vec()) };
+        let partition = front.partition;
+        self.input.cut.insert(divided, front);
+        self.input.cut.insert(rest, CutReduce { partition, divided: Some(divided), bounds });
+        self.touch();
+    }
+
+    /// Number of reduces, with those that divisions added.
+    pub(super) fn reduces(&self) -> u32 {
+        self.submission.reduces + self.input.reduces_added()
+    }
+
+    /// Returns the parts that are built, with the places of their files. Those of a divided reduce are one part.
+    fn built_parts(&self) -> Vec<(Part, BuiltPart)> {
+        let mut all: Vec<_> =
+            self.output.parts.iter().map(|(task, part)| (self.input.reduce(*task), part)).collect();
+        all.sort_by(|(one, _), (two, _)| {
+            (one.partition, &one.bounds.from).cmp(&(two.partition, &two.bounds.from))
+        });
+        let parts = all.chunk_by(|(one, _), (two, _)| one.partition == two.partition);
+        parts
+            .filter_map(|pieces| join_parts(pieces.iter().map(|(_, part)| (*part).clone()).collect()))
+            .collect()
+    }
+
     pub(super) fn end(&mut self, now: Time, outcome: Outcome) {
         self.times.end(now);
         let failure = translate::job_failure(outcome);
@@ -269,6 +299,7 @@ impl JobEntry {
         let records = &self.records;
         let [submitted_at, started_at, ended_at] = self.times.wall_ms.map(|ms| ms.map(rfc3339));
         let (workers, slots) = self.fleet_at_end.unwrap_or((context.workers, context.slots));
+        let parts = if context.parts || context.built { self.built_parts() } else { Vec::new() };
         JobStatus {
             schema: SCHEMA,
             job: id,
@@ -282,7 +313,7 @@ impl JobEntry {
                 done: records.maps_succeeded,
             },
             reduces: TaskCounts {
-                total: submission.reduces,
+                total: self.reduces(),
                 running: context.running[TaskKind::Reduce as usize],
                 done: self.output.reduces_done,
             },
@@ -301,20 +332,8 @@ impl JobEntry {
             totals: records.sums.totals.clone(),
             attempts: context.backups.map_or(records.counts, |totals| records.counts.with_backups(totals)),
             counters: records.sums.counters.clone(),
-            parts: self
-                .output
-                .parts
-                .values()
-                .filter(|_| context.parts)
-                .map(|(part, _)| part.clone())
-                .collect(),
-            built: self
-                .output
-                .parts
-                .values()
-                .filter(|_| context.built)
-                .map(|(_, built)| built.clone())
-                .collect(),
+            parts: parts.iter().filter(|_| context.parts).map(|(part, _)| part.clone()).collect(),
+            built: parts.iter().filter(|_| context.built).map(|(_, built)| built.clone()).collect(),
             bad_records: match context.parts {
                 true => self.bad_records.named(|map| self.input.place(map, self.maps)),
                 false => Vec::new(),

@@ -10,6 +10,7 @@ use gristmill_worker::http::Secret;
 use gristmill_worker::input::{Place, Split};
 use gristmill_worker::protocol::{AddedMap, FailureClass, Part};
 use gristmill_worker::sanitize;
+use gristmill_worker::segment::KeyBounds;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::watch;
@@ -31,12 +32,41 @@ pub(super) struct JobInput {
     pub(super) cuts: Vec<Vec<u8>>,
     /// Places of the maps that divisions added.
     pub(super) added: Vec<AddedMap>,
+    /// Reduces that were divided or that divisions added.
+    pub(super) cut: BTreeMap<u32, CutReduce>,
+}
+
+/// Keys of a reduce that was divided, or that a division added.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct CutReduce {
+    /// Partition as submitted.
+    pub(super) partition: u32,
+    /// Reduce that was divided for this one.
+    pub(super) divided: Option<u32>,
+    pub(super) bounds: KeyBounds,
+}
+
+impl CutReduce {
+    /// All keys of a partition.
+    fn whole(partition: u32) -> Self {
+        Self { partition, divided: None, bounds: KeyBounds::default() }
+    }
 }
 
 impl JobInput {
     /// Returns the place of a map of this job of `maps` maps in the order of the input.
     pub(super) fn place(&self, map: u32, maps: u32) -> AddedMap {
         AddedMap::of_map(map, maps, &self.added)
+    }
+
+    /// Returns the keys of a reduce.
+    pub(super) fn reduce(&self, reduce: u32) -> CutReduce {
+        self.cut.get(&reduce).cloned().unwrap_or_else(|| CutReduce::whole(reduce))
+    }
+
+    /// Number of reduces that divisions added.
+    pub(super) fn reduces_added(&self) -> u32 {
+        self.cut.values().filter(|cut| cut.divided.is_some()).count() as u32
     }
 
     pub(super) fn from_submission(submission: &Submission, cuts: Vec<Vec<u8>>) -> Self {
@@ -58,6 +88,7 @@ impl JobInput {
             named: named.into_iter().collect(),
             cuts,
             added: Vec::new(),
+            cut: BTreeMap::new(),
         }
     }
 }

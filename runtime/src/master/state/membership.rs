@@ -201,12 +201,19 @@ impl MasterState {
                 continue;
             }
             if segments.is_some() {
-                self.send(worker, job, &MasterFrame::Unhome { job, partition });
+                self.send(worker, job, &MasterFrame::Unhome { job, reduce: partition });
             }
-            self.send(worker, job, &MasterFrame::Home { job, partition });
+            // A reduce that a division added has segments before the worker reports any.
+            let starts_full = segments.is_none() && 0 < home.fetched && !home.in_use;
+            match starts_full
+                && self.jobs.get(job).is_some_and(|job| job.input.reduce(partition).divided.is_some())
+            {
+                true => self.send_home_of_rest(worker, job, partition),
+                false => self.send_home(worker, job, partition),
+            }
         }
         for (job, partition) in held.into_keys() {
-            self.send(worker, job, &MasterFrame::Unhome { job, partition });
+            self.send(worker, job, &MasterFrame::Unhome { job, reduce: partition });
         }
     }
 

@@ -5,6 +5,7 @@
 use super::MasterState;
 use super::fleet::Fleet;
 use super::job::JobEntry;
+use super::job_parts::CutReduce;
 use crate::api::JobState;
 use gristmill_scheduler::command::{Command, LaunchReason, Outcome};
 use gristmill_scheduler::core::Core;
@@ -133,6 +134,9 @@ impl MasterState {
                 self.send(worker, attempt.task.job, &MasterFrame::Divide { attempt, at_once });
             }
             Command::MapAdded { attempt, kept, .. } => self.add_map(attempt, kept.0),
+            Command::ReduceAdded { attempt, worker, ref key, rest } => {
+                self.add_reduce(attempt, worker, key, rest);
+            }
             Command::Resume { attempt, worker, .. } => {
                 if let Some(entry) = self.fleet.get_mut(worker) {
                     entry.suspended.remove(&attempt);
@@ -144,10 +148,10 @@ impl MasterState {
             }
             Command::Home { job, partition, worker } => {
                 self.lanes.gathers(now, job, self.fleet.get_mut(worker));
-                self.send(worker, job, &MasterFrame::Home { job, partition });
+                self.send_home(worker, job, partition);
             }
             Command::Unhome { job, partition, worker } => {
-                self.send(worker, job, &MasterFrame::Unhome { job, partition });
+                self.send(worker, job, &MasterFrame::Unhome { job, reduce: partition });
             }
             Command::Retract { job, map, to } => self.send(to, job, &MasterFrame::Retract { map }),
             Command::GrantCommit { attempt, worker, .. } => {
@@ -185,6 +189,27 @@ impl MasterState {
         }
     }
 
+    /// Enters the reduce that a division added, for which the worker of the divided one gathers.
+    fn add_reduce(&mut self, divided: AttemptId, worker: WorkerId, key: &[u8], rest: u32) {
+        let Some(job) = self.jobs.get_mut(divided.task.job) else { return };
+        job.divide_reduce(divided.task.index, key, rest);
+        self.send_home_of_rest(worker, divided.task.job, rest);
+    }
+
+    /// Orders a worker to gather for a reduce, starting empty.
+    pub(super) fn send_home(&mut self, worker: WorkerId, job: JobId, reduce: u32) {
+        let Some(entry) = self.jobs.get(job) else { return };
+        let partition = entry.input.reduce(reduce).partition;
+        self.send(worker, job, &MasterFrame::Home { job, reduce, partition });
+    }
+
+    /// Orders a worker to gather for a reduce that a division added, starting with what is there.
+    pub(super) fn send_home_of_rest(&mut self, worker: WorkerId, job: JobId, reduce: u32) {
+        let Some(cut) = self.jobs.get(job).map(|entry| entry.input.reduce(reduce)) else { return };
+        let Some(divided) = cut.divided else { return };
+        self.send(worker, job, &MasterFrame::HomeOfRest { job, divided, reduce, partition: cut.partition });
+    }
+
     /// Sends a frame about a job, preceded by the job's description if it is the first.
     pub(super) fn send(&mut self, worker: WorkerId, job: JobId, frame: &MasterFrame) {
         let (Some(entry), Some(to)) = (self.jobs.get(job), self.fleet.get(worker)) else { return };
@@ -196,6 +221,7 @@ impl MasterState {
             MasterFrame::LaunchMap { .. }
                 | MasterFrame::LaunchReduce { .. }
                 | MasterFrame::Home { .. }
+                | MasterFrame::HomeOfRest { .. }
                 | MasterFrame::Announce { .. }
         );
         if order.is_some() && !begins {
@@ -244,7 +270,8 @@ impl MasterState {
             TaskKind::Reduce => {
                 let empty = self.core.empty_maps(attempt.task.job).to_vec();
                 let added = job.input.added.clone();
-                MasterFrame::LaunchReduce { attempt, empty, added, alone }
+                let CutReduce { partition, bounds, .. } = job.input.reduce(attempt.task.index);
+                MasterFrame::LaunchReduce { attempt, empty, added, alone, partition, bounds }
             }
         };
         self.send(worker, attempt.task.job, &frame);

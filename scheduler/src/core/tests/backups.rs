@@ -51,7 +51,7 @@ fn wait(table: &mut Table, ms: u64) -> Vec<String> {
 }
 
 fn progress(table: &mut Table, attempt: AttemptId, read: Bytes) -> Vec<String> {
-    table.handle(&[Event::AttemptProgressed { attempt, read }])
+    table.handle(&[Event::AttemptProgressed { attempt, read, of: Bytes::ZERO }])
 }
 
 #[test]

@@ -156,6 +156,7 @@ pub(super) fn words(command: &Command) -> String {
         Command::Divide { attempt, worker, at_once } => {
             format!("divide {attempt} on {worker}{}", if *at_once { " at once" } else { "" })
         }
+        Command::ReduceAdded { attempt, rest, .. } => format!("{attempt} is cut, reduce-{rest} is new"),
         Command::MapAdded { attempt, kept, rest } => format!("{attempt} keeps {}, map-{rest} is new", kept.0),
         Command::WakeAt { time } => format!("wake at {time}"),
     };

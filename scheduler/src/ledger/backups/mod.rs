@@ -76,10 +76,10 @@ impl Ledger {
     }
 
     /// Records how much a running attempt has read, as reported by its worker.
-    pub(crate) fn progressed(&mut self, attempt: AttemptId, bytes: Bytes) {
+    pub(crate) fn progressed(&mut self, attempt: AttemptId, bytes: Bytes, of: Bytes) {
         let now = self.now;
         match self.attempts.get_mut(&attempt).filter(|record| !record.queued && !record.dying) {
-            Some(record) => record.read = Some((now, bytes)),
+            Some(record) => (record.read, record.reads) = (Some((now, bytes)), of),
             None => self.late(),
         }
     }

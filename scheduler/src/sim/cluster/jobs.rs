@@ -30,6 +30,9 @@ pub(super) struct LiveJob {
     pub(super) segment: f64,
     /// Fractions of such a segment that the maps of divisions make.
     pub(super) shares: BTreeMap<u32, f64>,
+    /// Number of partitions, and fractions of one that the reduces of divisions read.
+    pub(super) partitions: usize,
+    pub(super) reduce_shares: BTreeMap<u32, f64>,
     pub(super) work: PerStation<f64>,
     pub(super) deadline: Option<Time>,
     pub(super) weight: f64,
@@ -47,12 +50,27 @@ impl LiveJob {
 
     /// Returns the output bytes of this map.
     pub(super) fn output(&self, map: u32) -> Bytes {
-        Bytes((self.segment(map) * self.reduces.len() as f64).ceil() as u64)
+        Bytes((self.segment(map) * self.partitions as f64).ceil() as u64)
     }
 
-    /// Returns the input bytes of one reduce.
-    pub(super) fn input_of_reduce(&self) -> f64 {
-        self.segment * (self.maps.len() - self.added) as f64
+    /// Returns the fraction of a partition that this reduce reads.
+    pub(super) fn reduce_share(&self, reduce: u32) -> f64 {
+        self.reduce_shares.get(&reduce).copied().unwrap_or(1.0)
+    }
+
+    /// Returns the input bytes of a reduce.
+    pub(super) fn input_of_reduce(&self, reduce: u32) -> f64 {
+        self.segment * (self.maps.len() - self.added) as f64 * self.reduce_share(reduce)
+    }
+
+    /// Enters that the end of a reduce is the reduce `rest` from now on, with the lengths of all reduces.
+    pub(super) fn divide_reduce(&mut self, reduce: u32, rest: u32, lengths: Arc<[f64]>) {
+        let [kept, given] = [reduce, rest].map(|reduce| lengths[reduce as usize]);
+        let share = self.reduce_share(reduce);
+        let front = if 0.0 < kept + given { share * kept / (kept + given) } else { share };
+        self.reduce_shares.insert(reduce, front);
+        self.reduce_shares.insert(rest, share - front);
+        self.reduces = lengths;
     }
 
     /// Enters that the end of a map is the map `rest` from now on, with the lengths of all maps.
@@ -105,6 +123,8 @@ pub(super) fn prepare(
         added: 0,
         segment,
         shares: BTreeMap::new(),
+        partitions: reduces.len(),
+        reduce_shares: BTreeMap::new(),
         work: PerStation::new(sum(&maps), seconds, sum(&reduces)),
         deadline: job.deadline.map(time_of),
         weight,

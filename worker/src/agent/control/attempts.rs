@@ -4,11 +4,12 @@ use super::{Agent, delete};
 use crate::agent::assignment::{Assignment, AttemptInput, Permit, SlotEvent};
 use crate::agent::slots::LeaveSlot;
 use crate::agent::work::SlotTurn;
-use crate::attempt::{Division, DivisionReport, SlowPart};
+use crate::attempt::{DivisionReport, SlowPart};
+use crate::objects::is_url;
 use crate::protocol::{AddedMap, AttemptReport, FailureClass, WorkerFrame};
-use crate::segment::SegmentData;
+use crate::segment::{KeyBounds, SegmentData};
 use crate::shuffle::store::HeldSegment;
-use crate::task::{Parking, Progress};
+use crate::task::{Parking, Progress, ReducePart};
 use crossbeam_channel::Sender;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
 use std::sync::Arc;
@@ -55,17 +56,24 @@ impl Agent {
         attempt: AttemptId,
         empty: &[u64],
         added: &[AddedMap],
+        (partition, bounds): (u32, KeyBounds),
         alone: bool,
     ) {
-        let (job, partition) = (attempt.task.job, attempt.task.index);
+        let (job, reduce) = (attempt.task.job, attempt.task.index);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
                 let nothing = SegmentData::Memory(bytes::Bytes::new());
-                self.store.fill(job, partition, map, HeldSegment { data: nothing, reservation: None });
+                self.store.fill(job, reduce, map, HeldSegment { data: nothing, reservation: None });
             }
         }
-        match self.store.complete(job, partition, added) {
-            Some(segments) => self.launch(attempt, AttemptInput::Segments(segments), alone),
+        let order = self.jobs.get(&job).map(|job| &job.order);
+        let may_divide =
+            order.is_some_and(|order| order.part_format.is_joinable() && !is_url(&order.output.to_text()));
+        match self.store.complete(job, reduce, added) {
+            Some(segments) => {
+                let part = ReducePart { partition, bounds, may_divide };
+                self.launch(attempt, AttemptInput::Segments(segments, part), alone);
+            }
             // The master then has the partition gathered again.
             None => self.refuse(attempt, FailureClass::Fetch, "its input is not complete here"),
         }
@@ -86,7 +94,7 @@ impl Agent {
             false => Progress::new(settings.speed, parking),
         };
         let least = settings.watched.map(|watched| watched.attempt(job.order.maps, job.order.partitions));
-        let divides = (attempt.task.kind == TaskKind::Map).then(|| self.reports_divisions(attempt));
+        let divides = Some(self.reports_divisions(attempt));
         let progress = progress.of_at_least(least.unwrap_or_default()).reporting_divisions(divides);
         let progress = Arc::new(progress);
         // One response at most: the permit is requested once.
@@ -112,16 +120,10 @@ impl Agent {
 
     fn reports_divisions(&self, attempt: AttemptId) -> DivisionReport {
         let events = self.slots.setting.events.clone();
-        Box::new(move |division| {
-            let kept = match division {
-                Some(Division::Bytes(kept)) => Some(kept),
-                Some(Division::Key { .. }) | None => None,
-            };
-            drop(events.send(SlotEvent::Divided { attempt, kept }));
-        })
+        Box::new(move |division| drop(events.send(SlotEvent::Divided { attempt, division })))
     }
 
-    /// Orders a map attempt to give up the end of its split. One that has ended was faster.
+    /// Orders an attempt to give up the end of its input. One that has ended was faster.
     pub(super) fn divide(&mut self, attempt: AttemptId, at_once: bool) {
         if let Some(running) = self.running.get(&attempt) {
             running.progress.order_division(at_once);

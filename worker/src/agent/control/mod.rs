@@ -286,8 +286,8 @@ impl Agent {
             MasterFrame::LaunchMap { attempt, split, alone } => {
                 self.launch(attempt, AttemptInput::Split(split), alone);
             }
-            MasterFrame::LaunchReduce { attempt, empty, added, alone } => {
-                self.launch_reduce(attempt, &empty, &added, alone);
+            MasterFrame::LaunchReduce { attempt, empty, added, alone, partition, bounds } => {
+                self.launch_reduce(attempt, &empty, &added, (partition, bounds), alone);
             }
             MasterFrame::Divide { attempt, at_once } => self.divide(attempt, at_once),
             MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
@@ -305,8 +305,11 @@ impl Agent {
                     self.send(&WorkerFrame::Returned { attempt });
                 }
             }
-            MasterFrame::Home { job, partition } => self.store.home(job, partition),
-            MasterFrame::Unhome { job, partition } => delete(self.store.unhome(job, partition)),
+            MasterFrame::Home { job, reduce, partition } => self.store.home(job, reduce, partition),
+            MasterFrame::HomeOfRest { job, divided, reduce, partition } => {
+                self.store.home_of_rest(job, divided, reduce, partition);
+            }
+            MasterFrame::Unhome { job, reduce } => delete(self.store.unhome(job, reduce)),
             MasterFrame::Announce { maps, from, endpoint }
                 if from == self.worker && self.config.settings.shuffle == Shuffle::Auto =>
             {

@@ -3,6 +3,7 @@
 use super::attempts::Suspension;
 use super::{Agent, delete};
 use crate::agent::assignment::{Done, EndedAttempt, SlotEvent};
+use crate::attempt::Division;
 use crate::protocol::{AttemptReport, FailureClass, WorkerFrame};
 use crate::shuffle::store::DiscardedData;
 use gristmill_scheduler::ids::{AttemptId, TaskKind};
@@ -38,9 +39,14 @@ impl Agent {
             }
             SlotEvent::Suspended { attempt, written } => return self.suspended(attempt, written),
             SlotEvent::NotSuspended(attempt) => return self.not_suspended(attempt),
-            SlotEvent::Divided { attempt, kept } => {
-                let frame = kept.map(|kept| WorkerFrame::Divided { attempt, kept });
-                return self.send(&frame.unwrap_or(WorkerFrame::NotDivided { attempt }));
+            SlotEvent::Divided { attempt, division } => {
+                return self.send(&match division {
+                    Some(Division::Bytes(kept)) => WorkerFrame::Divided { attempt, kept },
+                    Some(Division::Key { key, kept, given }) => {
+                        WorkerFrame::ReduceDivided { attempt, key, left: [kept, given] }
+                    }
+                    None => WorkerFrame::NotDivided { attempt },
+                });
             }
             SlotEvent::Broken { attempt, message } => return self.slot_broke(attempt, &message),
             SlotEvent::Ended(ended) => ended,

@@ -34,6 +34,7 @@ impl Agent {
             .map(|(attempt, running)| AttemptProgress {
                 attempt,
                 bytes_in: running.progress.bytes_in.load(Ordering::Relaxed),
+                divisible_bytes: running.progress.divisible_bytes.load(Ordering::Relaxed),
                 records_in: running.progress.records_in.load(Ordering::Relaxed),
             })
             .collect();

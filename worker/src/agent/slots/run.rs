@@ -10,7 +10,7 @@ use crate::attempt::AttemptContext;
 use crate::machine::thread_cpu_ns;
 use crate::protocol::{AttemptReport, FailureClass, MemoryUse};
 use crate::sanitize::message as sanitize;
-use crate::task::{Progress, ReducePart, TaskFailure, TaskStats};
+use crate::task::{Progress, TaskFailure, TaskStats};
 use crate::{fault, task};
 use gristmill_scheduler::ids::TaskKind;
 use std::borrow::Cow;
@@ -90,12 +90,11 @@ fn execute(assignment: &Assignment, setting: &SlotSetting, stats: &mut TaskStats
             progress.settle();
             in_engine(progress, || finish_part(assignment, setting, done, &built, stats))
         }
-        AttemptInput::Segments(held) => {
+        AttemptInput::Segments(held, part) => {
             fault::place("reduce");
             let (output, built) = in_engine(progress, || open_output(assignment, setting))?;
             let segments = held.iter().map(|held| held.data.clone()).collect();
-            let part = ReducePart::whole(assignment.attempt.task.index);
-            let done = task::run_reduce(plan, context, segments, output, part)
+            let done = task::run_reduce(plan, context, segments, output, part.clone())
                 .map_err(|failure| in_engine(progress, || unread(assignment, setting, &failure)))?;
             progress.settle();
             in_engine(progress, || finish_part(assignment, setting, done, &built, stats))

@@ -42,33 +42,9 @@ pub(crate) struct InFileOutput {
 /// Memory of a non-empty partition, bytes.
 pub(crate) const PART_BYTES: usize = size_of::<FileRun>() + INDEX_ENTRY_BYTES;
 
-/// Some neighbouring entries of an output, all of one partition.
-#[derive(Clone, Debug)]
 struct FileRun {
     entries: Range<usize>,
     header: SegmentHeader,
-}
-
-impl FileRun {
-    /// Creates a run of these entries, whose header has everything that does not depend on them.
-    fn new(entries: &[SortEntry], start: usize, header: SegmentHeader) -> Self {
-        let mut header = SegmentHeader {
-            records: entries.len() as u64,
-            length: HEADER_BYTES as u64,
-            block_max: 0,
-            ..header
-        };
-        let mut block = 0;
-        for (number, entry) in entries.iter().enumerate() {
-            block += entry.framed_length();
-            if BLOCK_BYTES <= block || number + 1 == entries.len() {
-                header.length += (BLOCK_HEADER_BYTES + block) as u64;
-                header.block_max = header.block_max.max(block as u32);
-                block = 0;
-            }
-        }
-        Self { entries: start..start + entries.len(), header }
-    }
 }
 
 impl InFileOutput {
@@ -85,7 +61,20 @@ impl InFileOutput {
         let mut parts: Vec<FileRun> = Vec::new();
         let mut begin = 0;
         for run in entries.chunk_by(|a, b| a.partition() == b.partition()) {
-            parts.push(FileRun::new(run, begin, setting.header(run[0].partition())));
+            let partition = run[0].partition();
+            let mut header = setting.header(partition);
+            header.records = run.len() as u64;
+            header.length = HEADER_BYTES as u64;
+            let mut block = 0;
+            for (number, entry) in run.iter().enumerate() {
+                block += entry.framed_length();
+                if BLOCK_BYTES <= block || number + 1 == run.len() {
+                    header.length += (BLOCK_HEADER_BYTES + block) as u64;
+                    header.block_max = header.block_max.max(block as u32);
+                    block = 0;
+                }
+            }
+            parts.push(FileRun { entries: begin..begin + run.len(), header });
             begin += run.len();
         }
         parts.shrink_to_fit();
@@ -119,18 +108,19 @@ impl std::fmt::Debug for InFileOutput {
     }
 }
 
-/// One segment of such an output, or the end of one, never an empty one. Clones share the data.
+/// One segment of such an output, never an empty one. Clones share the data.
 #[derive(Clone, Debug)]
 pub struct InFileSegment {
     output: Arc<InFileOutput>,
-    run: FileRun,
+    /// Index of the output's part.
+    part: usize,
 }
 
 impl InFileSegment {
     /// Returns the segment of this partition; `None` if it has no pairs.
     pub(crate) fn from_output(output: &Arc<InFileOutput>, partition: u32) -> Option<Self> {
         let part = output.parts.binary_search_by_key(&partition, |part| part.header.id.partition).ok()?;
-        Some(Self { output: output.clone(), run: output.parts[part].clone() })
+        Some(Self { output: output.clone(), part })
     }
 
     /// Returns the file, and the base of positions in it.
@@ -194,14 +184,17 @@ impl InFileSegment {
         if !whole {
             return Err(SegmentError::Block { id, offset: HEADER_BYTES as u64 });
         }
-        let run = FileRun { entries: 0..entries.len(), header };
-        let (parts, reservations) = (vec![run.clone()], vec![reservation]);
-        let output = InFileOutput { file, start, entries, parts, _reservations: reservations };
-        Ok(Self { output: Arc::new(output), run })
+        let parts = vec![FileRun { entries: 0..entries.len(), header }];
+        let output = InFileOutput { file, start, entries, parts, _reservations: vec![reservation] };
+        Ok(Self { output: Arc::new(output), part: 0 })
+    }
+
+    fn part(&self) -> &FileRun {
+        &self.output.parts[self.part]
     }
 
     fn entries(&self) -> &[SortEntry] {
-        &self.output.entries[self.run.entries.clone()]
+        &self.output.entries[self.part().entries.clone()]
     }
 
     /// Returns the number of its pairs with keys less than `from`.
@@ -214,23 +207,8 @@ impl InFileSegment {
         })
     }
 
-    /// Returns the segment of the pairs from this key on; `None` if there are none.
-    ///
-    /// # Errors
-    /// [`SegmentError::Changed`], because the search has read the file.
-    pub(crate) fn tail(&self, from: &[u8]) -> Result<Option<Self>, SegmentError> {
-        let before = self.pairs_before(from);
-        self.check()?;
-        let entries = &self.entries()[before..];
-        if entries.is_empty() {
-            return Ok(None);
-        }
-        let run = FileRun::new(entries, self.run.entries.start + before, self.run.header);
-        Ok(Some(Self { output: self.output.clone(), run }))
-    }
-
     pub(crate) fn header(&self) -> &SegmentHeader {
-        &self.run.header
+        &self.part().header
     }
 
     /// Checks that the file is still the one that the map read.

@@ -2,7 +2,7 @@
 
 use super::InFileSegment;
 use crate::prefetch::prefetch_range;
-use crate::segment::read::{evenly, share_of_keys};
+use crate::segment::read::{cut_off, evenly};
 use crate::segment::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, RestLimits, SegmentError, SegmentHeader, SegmentRest, SortEntry,
     block_checksum, put_frame,
@@ -14,7 +14,7 @@ const AHEAD: usize = 12;
 
 /// Reads the pairs of such a segment in place.
 pub(crate) struct InFileReader {
-    segment: InFileSegment,
+    pub(in crate::segment) segment: InFileSegment,
     next: usize,
     end: usize,
     current: SortEntry,
@@ -22,7 +22,7 @@ pub(crate) struct InFileReader {
 
 impl InFileReader {
     pub fn new(segment: InFileSegment) -> Self {
-        let Range { start, end } = segment.run.entries.clone();
+        let Range { start, end } = segment.part().entries.clone();
         let current = segment.output.entries[start];
         Self { segment, next: start, end, current }
     }
@@ -34,31 +34,17 @@ impl InFileReader {
 
     /// Estimates the rest, as [`SegmentReader::rest`](crate::segment::SegmentReader::rest).
     pub fn rest(&self, limits: RestLimits) -> SegmentRest {
-        let bytes = self.segment.output.bytes();
-        let key = |entry: SortEntry| {
-            let key = entry.key_in(bytes);
-            key[..key.len().min(limits.key_bytes)].to_vec()
-        };
+        let file = self.segment.output.bytes();
+        let entries = &self.segment.output.entries[self.next - 1..self.end];
         let header = self.header();
-        let each_bytes = header.length as f64 / header.records.max(1) as f64;
-        let each_bytes = each_bytes * share_of_keys(each_bytes);
-        let mut rest = SegmentRest { first: key(self.current), keys: Vec::new(), last_bytes: 0.0 };
-        // From the current one on.
-        let (entries, mut at) = (&self.segment.output.entries[self.next - 1..self.end], 0);
-        for chosen in evenly(entries.len() - 1, limits.keys).map(|number| number + 1) {
-            rest.keys.push((key(entries[chosen]), (chosen - at) as f64 * each_bytes));
-            at = chosen;
+        // Most pairs have two bytes of lengths.
+        let pair_bytes = (header.length as f64 / header.records.max(1) as f64 - 2.0).max(1.0);
+        let later = evenly(entries.len() - 1, limits.keys).map(|number| number + 1);
+        let key = |number: usize| (cut_off(entries[number].key_in(file)), number as f64 * pair_bytes);
+        SegmentRest {
+            keys: std::iter::once(0).chain(later).map(key).collect(),
+            bytes: entries.len() as f64 * pair_bytes,
         }
-        rest.last_bytes = (entries.len() - at) as f64 * each_bytes;
-        rest
-    }
-
-    /// Checks that the file is still the one that the map read.
-    ///
-    /// # Errors
-    /// [`SegmentError::Changed`].
-    pub fn check(&self) -> Result<(), SegmentError> {
-        self.segment.check()
     }
 
     pub fn header(&self) -> &SegmentHeader {

@@ -25,14 +25,15 @@ pub(super) struct BlockHead {
 }
 
 /// Checked blocks of a segment.
-pub(in crate::segment) struct SegmentBlocks {
+pub(super) struct SegmentBlocks {
     data: SegmentData,
-    pub(in crate::segment) header: SegmentHeader,
+    pub(super) header: SegmentHeader,
     /// Offset of the next block.
-    next: u64,
+    pub(super) next: u64,
     /// Offset of the current block.
     offset: u64,
-    checksum: u32,
+    /// Checksum of the block before the next one.
+    pub(super) checksum: u32,
     pub(super) window: BlockWindow,
     /// Bytes of the current block before compression.
     raw: u32,
@@ -43,7 +44,7 @@ pub(in crate::segment) struct SegmentBlocks {
 }
 
 impl SegmentBlocks {
-    pub(in crate::segment) fn open(data: SegmentData) -> Result<Self, SegmentError> {
+    pub(super) fn open(data: SegmentData) -> Result<Self, SegmentError> {
         let found = data.len() as u64;
         if found < HEADER_BYTES as u64 {
             return Err(SegmentError::Header { length: found });
@@ -54,27 +55,16 @@ impl SegmentBlocks {
         if header.length != found {
             return Err(SegmentError::Length { expected: header.length, found });
         }
-        Ok(Self {
-            checksum: header.seed(),
-            header,
-            next: HEADER_BYTES as u64,
-            offset: 0,
-            window: BlockWindow::empty(),
-            raw: 0,
-            stored: Vec::new(),
-            ahead: None,
-            data,
-        })
+        Ok(Self::new(data, header, HEADER_BYTES as u64, header.seed()))
     }
 
-    /// Creates a reader of the blocks after the current one, with buffers of its own.
-    pub(super) fn after(&self) -> Self {
+    fn new(data: SegmentData, header: SegmentHeader, next: u64, checksum: u32) -> Self {
         Self {
-            data: self.data.clone(),
-            header: self.header,
-            next: self.next,
-            offset: self.offset,
-            checksum: self.checksum,
+            data,
+            header,
+            next,
+            offset: 0,
+            checksum,
             window: BlockWindow::empty(),
             raw: 0,
             stored: Vec::new(),
@@ -82,13 +72,13 @@ impl SegmentBlocks {
         }
     }
 
-    pub(super) fn is_in_file(&self) -> bool {
-        matches!(self.data, SegmentData::File { .. })
+    /// Creates a reader of the blocks after the current one, with buffers of its own.
+    pub(super) fn after(&self) -> Self {
+        Self::new(self.data.clone(), self.header, self.next, self.checksum)
     }
 
-    /// Returns the offset of the next block, and the checksum of the one before.
-    pub(super) fn position(&self) -> (u64, u32) {
-        (self.next, self.checksum)
+    pub(super) fn is_in_file(&self) -> bool {
+        matches!(self.data, SegmentData::File { .. })
     }
 
     /// Moves before the block at this offset, which follows a block with this checksum.
@@ -165,13 +155,13 @@ impl SegmentBlocks {
         if found != expected {
             return Err(self.damaged());
         }
-        self.checksum = found;
-        self.skip(stored);
+        self.skip(stored, found);
         Ok(true)
     }
 
-    /// Moves past the current block.
-    pub(super) fn skip(&mut self, stored: u32) {
+    /// Moves past the current block, which has this checksum.
+    pub(super) fn skip(&mut self, stored: u32, checksum: u32) {
+        self.checksum = checksum;
         self.next = self.offset + BLOCK_HEADER_BYTES as u64 + u64::from(stored);
     }
 
@@ -224,13 +214,13 @@ impl SegmentBlocks {
 }
 
 /// Bytes of the current block.
-pub(in crate::segment) enum BlockWindow {
+pub(super) enum BlockWindow {
     Shared(Bytes),
     Own(Vec<u8>),
 }
 
 impl BlockWindow {
-    pub(super) fn empty() -> Self {
+    fn empty() -> Self {
         Self::Shared(Bytes::new())
     }
 

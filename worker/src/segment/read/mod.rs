@@ -9,11 +9,10 @@ mod search;
 use super::in_file::InFileReader;
 use super::{COMPRESS_BYTES_MAX, SegmentData, SegmentError, SegmentHeader, SegmentId, SegmentOrder};
 use crate::key::hash::{key_hash, key_prefix};
-use blocks::BlockHead;
-pub(super) use blocks::SegmentBlocks;
+use blocks::{BlockHead, SegmentBlocks};
 pub(crate) use rest::{RestLimits, SegmentRest};
-pub(super) use rest::{evenly, share_of_keys};
-pub(super) use search::BlockSearch;
+pub(super) use rest::{cut_off, evenly};
+use search::BlockSearch;
 use std::ops::Range;
 
 /// Pairs of one segment, one at a time.
@@ -47,9 +46,6 @@ impl SegmentReader {
     pub fn open_from(data: SegmentData, from: &[u8]) -> Result<Self, SegmentError> {
         let mut reader = Self::open(data)?;
         match &mut reader.0 {
-            _ if from.is_empty() => {}
-            // In another order pairs of all keys may follow.
-            SegmentSource::Blocks(reader) if reader.blocks.header.order == SegmentOrder::Hash => {}
             SegmentSource::Blocks(reader) => reader.skip_before(from)?,
             SegmentSource::InFile(reader) => reader.skip_before(from),
         }
@@ -64,7 +60,7 @@ impl SegmentReader {
     pub(crate) fn check_unchanged(&self) -> Result<(), SegmentError> {
         match &self.0 {
             SegmentSource::Blocks(_) => Ok(()),
-            SegmentSource::InFile(reader) => reader.check(),
+            SegmentSource::InFile(reader) => reader.segment.check(),
         }
     }
 
@@ -137,10 +133,10 @@ impl SegmentReader {
 /// Reads a segment that consists of blocks.
 struct BlockReader {
     blocks: SegmentBlocks,
-    /// Number of pairs after the current one, if it is `counted`.
+    /// Number of pairs after the current one, and in skipped blocks.
     left: u64,
-    /// True if the number of pairs is known.
-    counted: bool,
+    /// True if blocks were skipped, so that the number of pairs is unknown.
+    skipped: bool,
     at: usize,
     key: Range<usize>,
     value: Range<usize>,
@@ -149,30 +145,35 @@ struct BlockReader {
 impl BlockReader {
     fn open(data: SegmentData) -> Result<Self, SegmentError> {
         let blocks = SegmentBlocks::open(data)?;
-        let SegmentHeader { records: left, before, .. } = blocks.header;
-        Ok(Self { left, counted: before.is_none(), blocks, at: 0, key: 0..0, value: 0..0 })
+        Ok(Self { left: blocks.header.records, skipped: false, blocks, at: 0, key: 0..0, value: 0..0 })
     }
 
     /// Skips the pairs with keys less than `from`. The reader is before its first block.
     fn skip_before(&mut self, from: &[u8]) -> Result<(), SegmentError> {
-        let mut search = BlockSearch::new(self.blocks.after());
-        let first = search.first_block(from)?;
-        self.blocks = search.into_blocks(first);
-        self.counted &= first == 0;
+        // In the order of hashes pairs of all keys may follow.
+        if from.is_empty() || self.blocks.header.order == SegmentOrder::Hash {
+            return Ok(());
+        }
+        let mut search = BlockSearch::new(self.blocks.after(), usize::MAX)?;
+        if let Some(block) = search.last_before(from)? {
+            self.blocks.seek(block.offset, block.before);
+            self.skipped = true;
+        }
         loop {
             let bytes = self.blocks.window.bytes();
-            if self.at == bytes.len() {
-                if !self.next_block()? {
+            while self.at < bytes.len() {
+                let Some((key, value)) = frame_at(bytes, self.at) else {
+                    return Err(self.blocks.bad_pairs());
+                };
+                if &bytes[key] >= from {
                     return Ok(());
                 }
-                continue;
+                self.at = value.end;
+                self.left = self.left.wrapping_sub(1);
             }
-            let Some((key, value)) = frame_at(bytes, self.at) else { return Err(self.blocks.bad_pairs()) };
-            if &bytes[key] >= from {
+            if !self.next_block()? {
                 return Ok(());
             }
-            self.at = value.end;
-            self.left = self.left.wrapping_sub(1);
         }
     }
 
@@ -194,7 +195,7 @@ impl BlockReader {
         if self.next_block()? {
             return self.advance();
         }
-        if self.counted && self.left != 0 {
+        if self.left != 0 && !self.skipped {
             return Err(self.blocks.bad_pairs());
         }
         Ok(false)
@@ -249,11 +250,11 @@ pub(super) fn buffer_bytes(data: &SegmentData) -> Result<usize, SegmentError> {
         SegmentData::Memory(_) => {
             let mut blocks = SegmentBlocks::open(data.clone())?;
             // Few segments have compressed blocks, and those have them from the first block on.
-            while let Some(BlockHead { stored, raw, .. }) = blocks.head()? {
+            while let Some(BlockHead { stored, raw, checksum, .. }) = blocks.head()? {
                 if stored < raw {
                     return Ok(block_max(&blocks).min(COMPRESS_BYTES_MAX));
                 }
-                blocks.skip(stored);
+                blocks.skip(stored, checksum);
             }
             Ok(0)
         }

@@ -1,8 +1,9 @@
-//! Estimate of the pairs that a reader has not passed: bytes, and some keys with the bytes between them.
+//! Estimate of the pairs that a reader has not passed: bytes, and some keys with the bytes before them.
 
 use super::search::BlockSearch;
 use super::{BlockReader, SegmentReader, SegmentSource, frame_at};
-use crate::segment::{BLOCK_HEADER_BYTES, SegmentError, framed_length};
+use crate::segment::{CUT_KEY_BYTES_MAX, SegmentError};
+use std::ops::Range;
 
 /// Number of pairs from which the share of keys and values in the bytes of a block is estimated.
 const SHARE_PAIRS: usize = 1000;
@@ -10,33 +11,24 @@ const SHARE_PAIRS: usize = 1000;
 /// Minimum of that share: a pair of one byte has two bytes of lengths.
 const SHARE_MIN: f64 = 1.0 / 3.0;
 
+/// Maximum bytes of a known key. A longer one is cut off, and is not used as the key of a division.
+const KEY_BYTES_MAX: usize = CUT_KEY_BYTES_MAX + 1;
+
 /// Limits of an estimate.
 #[derive(Clone, Copy)]
 pub(crate) struct RestLimits {
-    /// Maximum number of keys; 0 if only the bytes matter.
+    /// Maximum number of keys after the current one; 0 if only the bytes matter.
     pub keys: usize,
     /// Maximum number of block headers read from a file, or without keys. Of later blocks only the bytes are known.
     pub headers: usize,
-    /// Maximum bytes of a key; longer ones are cut off.
-    pub key_bytes: usize,
 }
 
 /// Pairs of a segment from the current one of its reader on. Bytes are those of keys and values, estimated.
 pub(crate) struct SegmentRest {
-    /// Key of the current pair.
-    pub first: Vec<u8>,
-    /// Later keys, ascending, each with the bytes from the one before on.
+    /// Some of the keys, the current one first, with the bytes before each.
     pub keys: Vec<(Vec<u8>, f64)>,
-    /// Bytes from the last of these keys on.
-    pub last_bytes: f64,
-}
-
-impl SegmentRest {
-    fn scaled(mut self, share: f64) -> Self {
-        self.keys.iter_mut().for_each(|(_, bytes)| *bytes *= share);
-        self.last_bytes *= share;
-        self
-    }
+    /// All bytes.
+    pub bytes: f64,
 }
 
 impl SegmentReader {
@@ -55,71 +47,56 @@ impl SegmentReader {
 
 impl BlockReader {
     fn rest(&self, limits: RestLimits) -> Result<SegmentRest, SegmentError> {
-        let window = self.blocks.window.bytes();
-        let (key, value) = (&window[self.key.clone()], &window[self.value.clone()]);
-        let here = self.at.saturating_sub(framed_length(key, value));
-        let key = |bytes: &[u8]| bytes[..bytes.len().min(limits.key_bytes)].to_vec();
-        let mut rest =
-            SegmentRest { first: key(&window[self.key.clone()]), keys: Vec::new(), last_bytes: 0.0 };
-        let mut search = BlockSearch::new(self.blocks.after());
-        let in_memory = !self.blocks.is_in_file() && limits.keys > 0;
-        search.hop(if in_memory { usize::MAX } else { limits.headers })?;
-        let count = search.blocks().len();
-        // Bytes since the last key.
-        let mut bytes = (window.len() - here) as f64;
-        if count == 0 && limits.keys > 0 {
+        let (window, here) = (self.blocks.window.bytes(), self.key.start);
+        let headers = if limits.keys == 0 || self.blocks.is_in_file() { limits.headers } else { usize::MAX };
+        let mut search = BlockSearch::new(self.blocks.after(), headers)?;
+        let share = share(window);
+        let mut keys = vec![(cut_off(&window[self.key.clone()]), 0.0)];
+        if search.blocks.is_empty() && limits.keys > 0 {
             let middle = usize::midpoint(self.at, window.len());
-            let frames = frames(window, self.at);
-            if let Some((at, found)) = frames.take_while(|(at, _)| *at <= middle).last() {
-                rest.keys.push((key(&window[found]), (at - here) as f64));
-                bytes = (window.len() - at) as f64;
-            }
+            let frames = frames(window, self.at).take_while(|(key, _)| key.start <= middle);
+            keys.extend(frames.last().map(|(key, _)| {
+                let bytes = key.start - here;
+                (cut_off(&window[key]), share * bytes as f64)
+            }));
         }
-        let mut at = 0;
-        for chosen in evenly(count, limits.keys) {
-            bytes += search.blocks()[at..chosen].iter().map(|block| f64::from(block.raw)).sum::<f64>();
-            rest.keys.push((search.first_key(chosen, limits.key_bytes)?.to_vec(), bytes));
-            (at, bytes) = (chosen, 0.0);
+        let in_window = (window.len() - here) as f64;
+        for chosen in evenly(search.blocks.len(), limits.keys) {
+            let bytes = in_window + search.blocks[chosen].raw_before as f64;
+            keys.push((cut_off(search.first_key(chosen, KEY_BYTES_MAX)?), share * bytes));
         }
-        let (raw, stored) = search.blocks().iter().fold((0.0, 0.0), |(raw, stored), block| {
-            (raw + f64::from(block.raw), stored + f64::from(block.stored) + BLOCK_HEADER_BYTES as f64)
-        });
-        bytes += search.blocks()[at..].iter().map(|block| f64::from(block.raw)).sum::<f64>();
-        if stored > 0.0 {
-            bytes += search.bytes_after() as f64 * raw / stored;
-        }
-        rest.last_bytes = bytes;
-        Ok(rest.scaled(share(window)))
+        let ratio = search.raw as f64 / search.stored.max(1) as f64;
+        let bytes = in_window + search.raw as f64 + search.after as f64 * ratio;
+        Ok(SegmentRest { keys, bytes: share * bytes })
     }
 }
 
-/// Returns the offsets and keys of the pairs of a block from this offset on.
-fn frames(block: &[u8], mut at: usize) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
+/// Returns key and value of each pair of a block from this offset on.
+fn frames(block: &[u8], mut at: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     std::iter::from_fn(move || {
         let (key, value) = frame_at(block, at)?;
-        let start = std::mem::replace(&mut at, value.end);
-        Some((start, key))
+        at = value.end;
+        Some((key, value))
     })
 }
 
 /// Estimates the share of keys and values in the bytes of a block.
 fn share(block: &[u8]) -> f64 {
-    let (mut at, mut pairs_bytes) = (0, 0);
-    for _ in 0..SHARE_PAIRS {
-        let Some((key, value)) = frame_at(block, at) else { break };
+    let (mut end, mut pairs_bytes) = (0, 0);
+    for (key, value) in frames(block, 0).take(SHARE_PAIRS) {
         pairs_bytes += key.len() + value.len();
-        at = value.end;
+        end = value.end;
     }
-    if at == 0 { 1.0 } else { (pairs_bytes as f64 / at as f64).max(SHARE_MIN) }
+    if end == 0 { 1.0 } else { (pairs_bytes as f64 / end as f64).max(SHARE_MIN) }
+}
+
+/// Returns the first bytes of a key, as many as an estimate has.
+pub(in crate::segment) fn cut_off(key: &[u8]) -> Vec<u8> {
+    key[..key.len().min(KEY_BYTES_MAX)].to_vec()
 }
 
 /// Returns at most `chosen_max` of the numbers below `count`, ascending, at even distances.
 pub(in crate::segment) fn evenly(count: usize, chosen_max: usize) -> impl Iterator<Item = usize> {
     let chosen = count.min(chosen_max);
     (1..=chosen).map(move |number| number * (count + 1) / (chosen + 1) - 1)
-}
-
-/// Returns the share for pairs of this mean length without values.
-pub(in crate::segment) fn share_of_keys(framed_bytes: f64) -> f64 {
-    ((framed_bytes - 2.0) / framed_bytes).max(SHARE_MIN)
 }

@@ -1,121 +1,79 @@
-//! Search for a key in a segment that is ordered by key, without reading all of it.
-//!
-//! The headers of blocks give their places. They are not checked by themselves, but each block whose first key is read
-//! is checked from the checksum in the header before it. So a search that succeeds ends at the right block: the block
-//! before which it cuts was checked, and so was the next one.
+//! Search for blocks by their headers and first keys: the other blocks are not read.
 
-use super::blocks::{BlockHead, BlockWindow, SegmentBlocks};
-use super::{frame_at, frame_lengths};
+use super::blocks::{BlockHead, SegmentBlocks};
+use super::frame_lengths;
 use crate::segment::{COMPRESS_BYTES_MAX, FRAME_LENGTHS_BYTES_MAX, SegmentError};
 
 /// Place of a block, by the headers of the blocks before.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::segment) struct BlockStart {
+#[derive(Clone, Copy)]
+pub(super) struct BlockPlace {
     /// Offset of its header in the segment.
-    pub(in crate::segment) offset: u64,
+    pub(super) offset: u64,
     /// Checksum of the block before.
-    pub(in crate::segment) before: u32,
-    /// Bytes before compression.
-    pub(in crate::segment) raw: u32,
-    /// Bytes stored.
-    pub(super) stored: u32,
+    pub(super) before: u32,
+    /// Bytes of the found blocks before, uncompressed.
+    pub(super) raw_before: u64,
+    stored: u32,
 }
 
-/// Blocks found by their headers, from some block of the segment on.
-pub(in crate::segment) struct BlockSearch {
+/// Blocks found by their headers.
+pub(super) struct BlockSearch {
     probe: SegmentBlocks,
-    blocks: Vec<BlockStart>,
-    /// Offset of the first header that was not read.
-    next: u64,
-    /// Checksum of the block before it.
-    before: u32,
+    pub(super) blocks: Vec<BlockPlace>,
+    /// Bytes of these blocks, uncompressed.
+    pub(super) raw: u64,
+    /// Bytes of these blocks in the segment, with their headers.
+    pub(super) stored: u64,
+    /// Bytes of the segment after these blocks.
+    pub(super) after: u64,
 }
 
 impl BlockSearch {
-    /// Starts with the next block of `probe`.
-    pub(in crate::segment) fn new(probe: SegmentBlocks) -> Self {
-        let (next, before) = probe.position();
-        Self { probe, blocks: Vec::new(), next, before }
-    }
-
-    /// Returns the blocks found so far.
-    pub(in crate::segment) fn blocks(&self) -> &[BlockStart] {
-        &self.blocks
-    }
-
-    /// Reads headers until this many blocks are found, or all.
-    pub(super) fn hop(&mut self, blocks_max: usize) -> Result<(), SegmentError> {
-        while self.blocks.len() < blocks_max {
-            self.probe.seek(self.next, self.before);
-            let Some(BlockHead { stored, raw, checksum, .. }) = self.probe.head()? else { break };
-            self.blocks.push(BlockStart { offset: self.next, before: self.before, raw, stored });
-            self.probe.skip(stored);
-            (self.next, _) = self.probe.position();
-            self.before = checksum;
+    /// Reads headers from the next block of `probe` on: this many, or all.
+    pub(super) fn new(mut probe: SegmentBlocks, headers_max: usize) -> Result<Self, SegmentError> {
+        let (start, mut blocks, mut raw_before) = (probe.next, Vec::new(), 0);
+        while blocks.len() < headers_max {
+            let (offset, before) = (probe.next, probe.checksum);
+            let Some(BlockHead { stored, raw, checksum, .. }) = probe.head()? else { break };
+            blocks.push(BlockPlace { offset, before, raw_before, stored });
+            raw_before += u64::from(raw);
+            probe.skip(stored, checksum);
         }
-        Ok(())
+        let (stored, after) = (probe.next - start, probe.header.length - probe.next);
+        Ok(Self { probe, blocks, raw: raw_before, stored, after })
     }
 
-    /// Returns the bytes of the segment after the blocks that were found.
-    pub(super) fn bytes_after(&self) -> u64 {
-        self.probe.header.length - self.next
-    }
-
-    /// Returns the index of the first block that may have pairs with keys from `from` on. The last of the pairs before
-    /// may have that key too, so it is the block before the first one that starts with such a key.
-    pub(in crate::segment) fn first_block(&mut self, from: &[u8]) -> Result<usize, SegmentError> {
-        self.hop(2)?;
-        // This saves reading all headers of an end that was cut for this key.
-        if self.blocks.len() < 2 || !self.starts_before(1, from)? {
-            return Ok(0);
-        }
-        self.hop(usize::MAX)?;
-        let (mut low, mut high) = (1, self.blocks.len());
+    /// Returns the last block whose first key is less than `from`; `None` if that is the first block, or none. Pairs
+    /// with keys from `from` on are in this block and in later ones: its last pairs may have the key `from` too.
+    pub(super) fn last_before(&mut self, from: &[u8]) -> Result<Option<BlockPlace>, SegmentError> {
+        let (mut low, mut high) = (0, self.blocks.len());
         while low + 1 < high {
             let middle = usize::midpoint(low, high);
-            if self.starts_before(middle, from)? {
+            // As many bytes as `from` has decide.
+            if self.first_key(middle, from.len())? < from {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        Ok(low)
-    }
-
-    fn starts_before(&mut self, block: usize, from: &[u8]) -> Result<bool, SegmentError> {
-        // One byte more than `from` decides.
-        Ok(self.first_key(block, from.len() + 1)? < from)
+        Ok((low > 0).then(|| self.blocks[low]))
     }
 
     /// Checks a block and returns the first bytes of its first key, `bytes_max` at most.
     pub(super) fn first_key(&mut self, block: usize, bytes_max: usize) -> Result<&[u8], SegmentError> {
-        let BlockStart { offset, before, stored, .. } = self.blocks[block];
+        let BlockPlace { offset, before, stored, .. } = self.blocks[block];
         self.probe.seek(offset, before);
-        if stored as usize > COMPRESS_BYTES_MAX && self.probe.is_in_file() {
+        if stored as usize > COMPRESS_BYTES_MAX {
             // A block of one large pair is not held in memory for its key. It is never compressed.
             self.probe.check_next()?;
-            let bytes = (stored as usize).min(FRAME_LENGTHS_BYTES_MAX.saturating_add(bytes_max));
-            self.probe.load_front(bytes)?;
-            let Some((length, _, at)) = frame_lengths(self.probe.window.bytes(), 0) else {
-                return Err(self.probe.bad_pairs());
-            };
-            let bytes = &self.probe.window.bytes()[at..];
-            return Ok(&bytes[..bytes.len().min(length).min(bytes_max)]);
+            self.probe.load_front((stored as usize).min(FRAME_LENGTHS_BYTES_MAX + bytes_max))?;
+        } else {
+            self.probe.next()?;
+            self.probe.unpack()?;
         }
-        self.probe.next()?;
-        self.probe.unpack()?;
-        let Some((key, _)) = frame_at(self.probe.window.bytes(), 0) else {
-            return Err(self.probe.bad_pairs());
-        };
-        Ok(&self.probe.window.bytes()[key.start..key.end.min(key.start.saturating_add(bytes_max))])
-    }
-
-    /// Returns the blocks from this one on.
-    pub(super) fn into_blocks(mut self, first: usize) -> SegmentBlocks {
-        let (offset, before) =
-            self.blocks.get(first).map_or((self.next, self.before), |block| (block.offset, block.before));
-        self.probe.seek(offset, before);
-        self.probe.window = BlockWindow::empty();
-        self.probe
+        let bytes = self.probe.window.bytes();
+        let key = frame_lengths(bytes, 0)
+            .and_then(|(length, _, start)| bytes.get(start..start + length.min(bytes_max)));
+        key.ok_or_else(|| self.probe.bad_pairs())
     }
 }

@@ -55,7 +55,7 @@ pub struct WriteSetting {
 impl WriteSetting {
     pub(in crate::segment) fn header(&self, partition: u32) -> SegmentHeader {
         let id = SegmentId { job: self.job, map: self.map, epoch: self.epoch, partition };
-        SegmentHeader { id, order: self.order, records: 0, length: 0, block_max: 0, before: None }
+        SegmentHeader { id, order: self.order, records: 0, length: 0, block_max: 0 }
     }
 }
 

@@ -10,7 +10,7 @@ mod receive;
 
 use super::pace::{PacedStream, turn_time};
 use super::plan::Fetch;
-use super::store::SegmentStore;
+use super::store::{GatheredFor, SegmentStore};
 use super::{
     FetchHead, FetchRequest, OutputHead, fetch_head_bytes_max, fetch_head_memory_max, fetch_maps_max,
 };
@@ -55,13 +55,13 @@ pub(crate) fn timeouts(paced: Option<NonZeroU64>) -> Timeouts {
 #[allow(missing_docs, reason = "the names of some fields say all there is to say")]
 pub struct FetchOutcome {
     pub map: AttemptId,
-    /// Partitions that have it now.
+    /// Reduces that have it now.
     pub filled: Vec<u32>,
-    /// Number of bytes of those partitions.
+    /// Number of bytes of their segments.
     pub bytes: u64,
     /// Number of times that damaged segments with an intact copy were requested again.
     pub resent: u32,
-    /// Error for the other partitions.
+    /// Error for the other reduces.
     pub error: Option<FetchError>,
 }
 
@@ -140,14 +140,14 @@ impl Fetcher {
     ) -> Vec<FetchOutcome> {
         stop_at("fetch").await;
         // Partitions may lack different maps after a partition has moved here, so each set is requested separately.
-        let mut groups: Vec<(Vec<u32>, Vec<AttemptId>)> = Vec::new();
+        let mut groups: Vec<(Vec<GatheredFor>, Vec<AttemptId>)> = Vec::new();
         let mut outcomes = Vec::new();
         for map in &fetch.maps {
             let partitions = self.store.lacking(fetch.job, map.task.index);
             if partitions.is_empty() {
                 outcomes.push(FetchOutcome {
                     map: *map,
-                    filled: partitions,
+                    filled: Vec::new(),
                     bytes: 0,
                     resent: 0,
                     error: None,
@@ -176,7 +176,7 @@ impl Fetcher {
     async fn fetch_segments(
         &self,
         context: &FetchContext<'_>,
-        partitions: &[u32],
+        partitions: &[GatheredFor],
         maps: &[AttemptId],
         outcomes: &mut Vec<FetchOutcome>,
     ) {
@@ -219,7 +219,7 @@ impl Fetcher {
     async fn fetch_group(
         &self,
         context: &FetchContext<'_>,
-        partitions: &[u32],
+        partitions: &[GatheredFor],
         maps: &[AttemptId],
         sees: Option<String>,
         outcomes: &mut Vec<FetchOutcome>,
@@ -279,7 +279,7 @@ impl Fetcher {
     async fn open<'a>(
         &self,
         context: &FetchContext<'a>,
-        partitions: &[u32],
+        partitions: &[GatheredFor],
         maps: &[AttemptId],
         sees: Option<String>,
     ) -> Result<(AnswerReader<'a>, FetchHead), RequestError> {
@@ -287,7 +287,7 @@ impl Fetcher {
         let asked_for_order = sees.is_some();
         let request = FetchRequest {
             maps: maps.iter().map(|map| (map.task.index, map.epoch)).collect(),
-            partitions: partitions.to_vec(),
+            partitions: partitions.iter().map(|of| of.partition).collect(),
             sees,
             verify: context.verify,
         };

@@ -9,7 +9,7 @@ use crate::segment::{
     InFileSegment, ReceivedOrder, SegmentData, SegmentError, SegmentId, SpillFile, SpillWriter,
 };
 use crate::shuffle::OutputHead;
-use crate::shuffle::store::HeldSegment;
+use crate::shuffle::store::{GatheredFor, HeldSegment};
 use bytes::Bytes;
 use gristmill_scheduler::ids::AttemptId;
 use std::io;
@@ -31,7 +31,7 @@ impl Fetcher {
         context: &FetchContext<'_>,
         reader: &mut AnswerReader<'_>,
         map: AttemptId,
-        partitions: &[u32],
+        partitions: &[GatheredFor],
         output: &OutputHead,
     ) -> Option<FetchOutcome> {
         let mut outcome = FetchOutcome {
@@ -43,7 +43,7 @@ impl Fetcher {
         };
         let read = self.read_output(context, reader, partitions, output, &mut outcome).await;
         let mut whole = Vec::with_capacity(read.arrived.len());
-        for (id, length, place) in read.arrived {
+        for (reduce, id, length, place) in read.arrived {
             let held = match (place, &read.spilled) {
                 (Arrived::Held(held), _) => held,
                 (Arrived::Spilled { offset }, Some(file)) => {
@@ -54,7 +54,7 @@ impl Fetcher {
                 (Arrived::Spilled { .. }, None) => continue,
             };
             match verify(&held, id).await {
-                Ok(()) => whole.push((id.partition, length, held)),
+                Ok(()) => whole.push((reduce, length, held)),
                 // A damaged segment does not affect the others: their boundaries are known.
                 Err(source) => {
                     let endpoint = context.endpoint();
@@ -66,10 +66,10 @@ impl Fetcher {
         if read.useless && outcome.error.is_none() {
             return None;
         }
-        for (partition, length, held) in whole {
-            if self.store.fill(map.task.job, partition, map.task.index, held) {
+        for (reduce, length, held) in whole {
+            if self.store.fill(map.task.job, reduce, map.task.index, held) {
                 outcome.bytes += length;
-                outcome.filled.push(partition);
+                outcome.filled.push(reduce);
             }
         }
         Some(outcome)
@@ -80,7 +80,7 @@ impl Fetcher {
         &self,
         context: &FetchContext<'_>,
         reader: &mut AnswerReader<'_>,
-        partitions: &[u32],
+        partitions: &[GatheredFor],
         output: &OutputHead,
         outcome: &mut FetchOutcome,
     ) -> ReadOutput {
@@ -90,9 +90,8 @@ impl Fetcher {
             None => None,
         };
         let (mut arrived, mut useless, mut overflow) = (Vec::with_capacity(partitions.len()), false, None);
-        for (partition, length) in partitions.iter().zip(&output.lengths) {
-            let id =
-                SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition: *partition };
+        for (&GatheredFor { reduce, partition }, length) in partitions.iter().zip(&output.lengths) {
+            let id = SegmentId { job: map.task.job, map: map.task.index, epoch: map.epoch, partition };
             let read = if output.in_file.is_some() && 0 < *length {
                 let file = file.as_ref().filter(|_| !useless);
                 self.read_order(reader, id, *length, file).await
@@ -100,7 +99,7 @@ impl Fetcher {
                 self.read_segment(reader, map, *length, &mut overflow).await.map(Some)
             };
             match read {
-                Ok(Some(place)) => arrived.push((id, *length, place)),
+                Ok(Some(place)) => arrived.push((reduce, id, *length, place)),
                 Ok(None) => useless = true,
                 Err(error) => {
                     outcome.error = Some(match context.broken(error) {
@@ -203,7 +202,8 @@ impl Fetcher {
 
 /// Data read so far of one map's output.
 struct ReadOutput {
-    arrived: Vec<(SegmentId, u64, Arrived)>,
+    /// Reduce, segment, its bytes and its place.
+    arrived: Vec<(u32, SegmentId, u64, Arrived)>,
     /// Spill file of segments that had no room in memory.
     spilled: Option<Arc<SpillFile>>,
     /// True if pairs that are in a file cannot be read from there.

@@ -58,7 +58,7 @@ impl Pair {
         for each in [&holder, &store] {
             each.open_job(JobId(1), key(), 2);
         }
-        store.home(JobId(1), 0);
+        store.home(JobId(1), 0, 0);
         for map in 0..2 {
             holder.put_output(attempt(1, map), Arc::new(output(map, &spill)));
         }

@@ -85,7 +85,7 @@ impl Home {
         let directory = tempfile::tempdir().unwrap();
         let store = SegmentStore::default();
         store.open_job(JobId(1), key(), maps);
-        store.home(JobId(1), 0);
+        store.home(JobId(1), 0, 0);
         let mut plan = FetchPlan::new(FetchLimits::default());
         for map in 0..maps {
             plan.announce(attempt(1, map), WorkerId(1), liar);

@@ -100,7 +100,7 @@ impl Pair {
             for store in [&source, &home] {
                 store.open_job(JobId(load.job), key(), load.maps);
             }
-            home.home(JobId(load.job), 0);
+            home.home(JobId(load.job), 0, 0);
             for map in 0..load.maps {
                 source.put_output(attempt(load.job, map), Arc::new(output(load, map, &spill)));
             }

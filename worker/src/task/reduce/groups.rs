@@ -1,6 +1,6 @@
 //! Passes groups to the reducer, with the boundaries at which an attempt can stop.
 
-use super::dividing::MergeEnd;
+use super::dividing::ReduceEnd;
 use crate::api::{Counters, GroupPrefix, Reducer, TaskContext};
 use crate::attempt::{Division, PartDone, Progress, ReadMeter, TaskFailure};
 use crate::key::Key;
@@ -54,7 +54,7 @@ impl<R: Reducer> KeyGroups<R> {
 
     /// Obeys the orders of a merge before its next group.
     #[cold]
-    fn obey_in_merge(&self, tree: &LoserTree, end: &mut MergeEnd) -> Result<(), TaskFailure> {
+    fn obey_in_merge(&self, tree: &LoserTree, end: &mut ReduceEnd) -> Result<(), TaskFailure> {
         if let Some(part) = self.progress.part_to_keep() {
             let division = {
                 let _engine = self.progress.engine();
@@ -112,7 +112,7 @@ impl<R: Reducer> KeyGroups<R> {
     pub(super) fn reduce_merged(
         &mut self,
         mut tree: LoserTree,
-        mut end: MergeEnd,
+        mut end: ReduceEnd,
     ) -> Result<(), TaskFailure> {
         let mut more = {
             // This reads the first block of each segment.
@@ -131,7 +131,7 @@ impl<R: Reducer> KeyGroups<R> {
             if let Some(until) = &end.until
                 && tree.key() >= until.as_slice()
             {
-                tree.stop()?;
+                tree.check_unchanged()?;
                 break;
             }
             key.clear();

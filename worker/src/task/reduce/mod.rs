@@ -23,7 +23,7 @@ use crate::segment::{
 };
 use crate::value::Value;
 use aggregate::Aggregate;
-use dividing::MergeEnd;
+use dividing::ReduceEnd;
 use groups::KeyGroups;
 use slices::{HashSlices, SliceRoom};
 use std::collections::BTreeSet;
@@ -75,7 +75,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
                 LoserTree::open_within(segments, &bounds)?
             };
             let may_divide = may_divide && narration.is_none() && groups.reducer.groups_are_independent();
-            groups.reduce_merged(tree, MergeEnd { until: bounds.until, group: plan.group, may_divide })?;
+            groups.reduce_merged(tree, ReduceEnd { until: bounds.until, group: plan.group, may_divide })?;
         }
     }
     let narrator = groups.meter.narrator.take();

@@ -8,7 +8,7 @@ use crate::collect::Emitter;
 use crate::input::Record;
 use crate::key::ByteString;
 use crate::merge::Values;
-use crate::segment::{KeyBounds, SegmentTail, tail};
+use crate::segment::KeyBounds;
 use gristmill_scheduler::ids::TaskId;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -140,13 +140,7 @@ struct Partition<'a> {
 
 impl Partition<'_> {
     /// Reduces the keys within these bounds, as this attempt, with these orders to divide.
-    fn run(
-        &self,
-        index: u32,
-        segments: Vec<SegmentData>,
-        bounds: KeyBounds,
-        orders: Vec<(u64, bool)>,
-    ) -> Run {
+    fn run(&self, index: u32, bounds: KeyBounds, orders: Vec<(u64, bool)>) -> Run {
         let divisions = Arc::new(Mutex::new(Vec::new()));
         let reported = divisions.clone();
         let report = move |division| reported.lock().unwrap().push(division);
@@ -155,7 +149,7 @@ impl Partition<'_> {
         let bench = Bench { progress: progress.clone(), ..Bench::new(self.means, PARTITIONS) };
         let part = ReducePart { partition: self.number, bounds, may_divide: true };
         let attempt = TaskId::reduce(JOB, index).attempt(0);
-        let (part, _) = bench.reduce_part(self.plan, attempt, segments, part).unwrap();
+        let (part, _) = bench.reduce_part(self.plan, attempt, self.segments.to_vec(), part).unwrap();
         *self.script.0.lock().unwrap() = Scene::default();
         let divisions = std::mem::take(&mut *divisions.lock().unwrap());
         let [bytes_in, records_in, divisible_bytes] =
@@ -165,7 +159,7 @@ impl Partition<'_> {
     }
 
     fn run_whole(&self, orders: Vec<(u64, bool)>) -> Run {
-        self.run(self.number, self.segments.to_vec(), KeyBounds::default(), orders)
+        self.run(self.number, KeyBounds::default(), orders)
     }
 
     /// Reduces the keys within these bounds, and the pieces that it gives up, which are divided in the same way. Returns
@@ -176,16 +170,9 @@ impl Partition<'_> {
         bounds: KeyBounds,
         pieces_max: u32,
     ) -> (String, u64, u32) {
-        // Some segments are here and others were sent.
-        let here = |data: &SegmentData, is_here: bool| match is_here {
-            true => data.clone(),
-            false => sent(data, &bounds.from),
-        };
-        let segments =
-            self.segments.iter().map(|data| here(data, draws.next_u64().is_multiple_of(2))).collect();
         let orders =
             (0..pieces_max.min(3)).map(|_| (draws.next_u64() % 40, draws.next_u64().is_multiple_of(4)));
-        let run = self.run(PARTITIONS + pieces_max, segments, bounds.clone(), orders.collect());
+        let run = self.run(PARTITIONS + pieces_max, bounds.clone(), orders.collect());
         let (mut part, mut records, mut pieces, mut until) = (run.part, run.records_in, 1, bounds.until);
         let mut given = Vec::new();
         for division in run.divisions.into_iter().flatten() {
@@ -199,23 +186,6 @@ impl Partition<'_> {
             (records, pieces) = (records + more_records, pieces + more);
         }
         (part, records, pieces)
-    }
-}
-
-/// Returns the end of a segment as another worker has it.
-fn sent(data: &SegmentData, from: &[u8]) -> SegmentData {
-    let bytes_of = |data: &SegmentData| match data {
-        SegmentData::Memory(bytes) => bytes.to_vec(),
-        SegmentData::File { file, offset, length } => {
-            let mut bytes = vec![0; *length as usize];
-            file.read_at(*offset, &mut bytes).unwrap();
-            bytes
-        }
-        SegmentData::InFile(_) => panic!("these pairs have values"),
-    };
-    match tail(data, from).unwrap() {
-        SegmentTail::Whole(data) => data,
-        SegmentTail::Cut { head, rest } => SegmentData::Memory([&head[..], &bytes_of(&rest)].concat().into()),
     }
 }
 
@@ -279,7 +249,7 @@ proptest! {
             words.sort_unstable();
             let [from, until] = words.map(cut);
             let bounds = KeyBounds { from: from.clone().into(), until: Some(until.clone().into()) };
-            let run = partition.run(7, partition.segments.to_vec(), bounds, Vec::new());
+            let run = partition.run(7, bounds, Vec::new());
             let word = |line: &str| line[3..][..9].to_owned();
             let within = whole.lines().filter(|line| (from.clone()..until.clone()).contains(&word(line)));
             assert_eq!(run.part.lines().collect::<Vec<_>>(), within.collect::<Vec<_>>());
@@ -321,7 +291,7 @@ fn a_reduce_keeps_about_half_of_what_is_left_to_read() {
                     panic!("{:?}", kept.divisions)
                 };
                 let bounds = KeyBounds { from: key.clone(), until: None };
-                let given = partition.run(5, partition.segments.to_vec(), bounds, Vec::new());
+                let given = partition.run(5, bounds, Vec::new());
                 assert_eq!(kept.bytes_in + given.bytes_in, whole.bytes_in);
                 let read_before = whole.bytes_in * groups / 4500;
                 let parts = format!(

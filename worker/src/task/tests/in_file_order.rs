@@ -51,7 +51,7 @@ fn fetched(
         source.put_output(attempt(map), Arc::new(output));
     }
     for partition in 0..PARTITIONS {
-        home.home(JOB, partition);
+        home.home(JOB, partition, partition);
     }
     let directory = tempfile::tempdir().unwrap();
     let spill = SpillDirs::new(vec![directory.path().to_owned()]);

@@ -43,8 +43,8 @@ impl Hand {
         match order {
             MasterFrame::Job(order) => drop(self.jobs.insert(order.job)),
             MasterFrame::Heard { through } => self.confirmed(through),
-            MasterFrame::Home { job, partition } => drop(self.homes.entry((job, partition)).or_default()),
-            MasterFrame::Unhome { job, partition } => drop(self.homes.remove(&(job, partition))),
+            MasterFrame::Home { job, reduce, .. } => drop(self.homes.entry((job, reduce)).or_default()),
+            MasterFrame::Unhome { job, reduce } => drop(self.homes.remove(&(job, reduce))),
             MasterFrame::LaunchMap { attempt, .. } => {
                 *self.begun.entry(attempt).or_default() += 1;
                 let report = AttemptReport { bytes_out: 10, ..AttemptReport::default() };

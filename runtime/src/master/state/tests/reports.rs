@@ -35,7 +35,8 @@ fn word_about_attempts_and_partitions_that_a_worker_does_not_hold_changes_nothin
     };
     let fetch_failed = |map, from| WorkerFrame::FetchFailed { map, from, class, message: message() };
     let unknown = AttemptId { task: TaskId::map(second, 1_000_000), epoch: 7 };
-    let progress = |attempt| AttemptProgress { attempt, bytes_in: u64::MAX, records_in: u64::MAX };
+    let progress =
+        |attempt| AttemptProgress { attempt, bytes_in: u64::MAX, records_in: u64::MAX, divisible_bytes: 0 };
     let beats = Heartbeat { running: vec![progress(other), progress(unknown)], ..Heartbeat::default() };
     let lies = [
         WorkerFrame::MapFinished { attempt: map(job), fingerprint, report: report() },
@@ -96,7 +97,7 @@ fn numbers_of_a_worker_that_are_too_large_to_add_end_nothing() {
             ..AttemptReport::default()
         };
         let attempt = TaskId::map(job, index as u32).attempt(0);
-        let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most }];
+        let running = vec![AttemptProgress { attempt, bytes_in: most, records_in: most, divisible_bytes: 0 }];
         scene.deliver(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
         scene.deliver(
             worker,
@@ -126,7 +127,7 @@ fn bytes_of_a_running_map_count_until_it_ends_or_is_lost() {
     let read = |scene: &Scene| scene.state.queries().status(scene.now, job).unwrap().input_bytes_read;
     for bytes_in in [3, 7] {
         for (&worker, &attempt) in &runs_on {
-            let running = vec![AttemptProgress { attempt, bytes_in, records_in: 0 }];
+            let running = vec![AttemptProgress { attempt, bytes_in, records_in: 0, divisible_bytes: 0 }];
             scene.deliver(worker, WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
         }
         assert_eq!(read(&scene), 2 * bytes_in);

@@ -216,7 +216,14 @@ impl RandomHistory {
             | Command::Forget { job, worker } => (*job, worker),
             Command::Announce { job, to, .. } | Command::Retract { job, to, .. } => (*job, to),
             Command::MapAdded { attempt, kept, rest } => return self.map_added(*attempt, *kept, *rest),
+            Command::ReduceAdded { attempt, worker, key, rest } => {
+                self.coverage.reduce_added(attempt.task, key, *rest);
+                (attempt.task.job, worker)
+            }
             Command::JobEnded { job, outcome } => {
+                if *outcome == Outcome::Succeeded {
+                    self.coverage.check_keys(*job);
+                }
                 let before = self.outcomes.insert(*job, *outcome);
                 assert_eq!(before, None, "{job} ended twice");
                 return;
@@ -347,6 +354,7 @@ impl RandomHistory {
                     // The same attempt may be suspended again, so a duplicate would be accepted as new.
                     | Event::AttemptSuspended { .. }
                     | Event::MapDivided { .. }
+                    | Event::ReduceDivided { .. }
             );
             if self.faults && about_attempt && self.chance(50) {
                 self.stale.push(event.clone());

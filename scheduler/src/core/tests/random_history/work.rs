@@ -44,6 +44,13 @@ impl RandomHistory {
                 sim_worker.homes.insert((job, partition), BTreeSet::new());
                 *housed.entry((job, partition, worker)).or_default() += 1;
             }
+            Some(Command::ReduceAdded { attempt, rest, .. }) => {
+                let AttemptId { task: TaskId { job, index, .. }, .. } = attempt;
+                let segments = sim_worker.homes.get(&(job, index)).cloned().unwrap_or_default();
+                sim_worker.homes.insert((job, rest), segments);
+                *housed.entry((job, rest, worker)).or_default() += 1;
+                self.coverage.same_segments(worker, attempt.task, rest);
+            }
             Some(Command::Unhome { job, partition, .. }) => {
                 sim_worker.homes.remove(&(job, partition)).expect("unhomed where it was at home");
             }
@@ -51,6 +58,7 @@ impl RandomHistory {
                 if sim_worker.running.get(&attempt) == Some(&Phase::Asked) {
                     sim_worker.running.insert(attempt, Phase::Granted);
                     self.published.insert((attempt.task.job, attempt.task.index));
+                    self.coverage.permitted(attempt);
                     granted = Some(attempt.task);
                 }
             }
@@ -89,10 +97,12 @@ impl RandomHistory {
         if self.suspend(worker, attempt) {
             return;
         }
-        if attempt.task.kind == TaskKind::Map && self.chance(100) {
+        let odds = if attempt.task.kind == TaskKind::Reduce { 300 } else { 100 };
+        if self.chance(odds) {
             let read = Bytes(self.rng.random_range(0..100));
+            let of = Bytes(if attempt.task.kind == TaskKind::Reduce { 100 } else { 0 });
             let sim_worker = self.sim_workers.get_mut(&worker).expect("picked among the live");
-            return sim_worker.outbox.push_back(Event::AttemptProgressed { attempt, read });
+            return sim_worker.outbox.push_back(Event::AttemptProgressed { attempt, read, of });
         }
         // Under a preemptive policy reduces are longer, or none would be suspended.
         if self.slow && attempt.task.kind == TaskKind::Reduce && self.chance(850) {

@@ -21,7 +21,7 @@ impl<'a> Engine<'a> {
         self.pieces.leaving.insert((out, self.pieces.left), running);
     }
 
-    /// Lets a running map give up half of the work that it has left; all that it can if it makes way. A map that has
+    /// Lets a running task give up half of the work that it has left; all that it can if it makes way. A task that has
     /// ended is not divided.
     fn divide(&mut self, attempt: AttemptId, at_once: bool) {
         let Some(place) = self.pieces.running.remove(&attempt) else { return };
@@ -31,12 +31,26 @@ impl<'a> Engine<'a> {
         let half = from + Span(running.end.since(from).0 / 2);
         let given_up = running.end.since(if at_once { soonest } else { half });
         let took = running.end.since(running.works);
-        let shorter = RunningPiece { end: Time(running.end.0 - given_up.0), ..running };
+        let part = running.rest.part;
+        let given = part * given_up.seconds() / took.seconds().max(f64::MIN_POSITIVE);
+        let share = 1.0 - given;
+        let rest = Rest { part: (part - given) / share.max(f64::MIN_POSITIVE), ..running.rest };
+        let shorter = RunningPiece { end: Time(running.end.0 - given_up.0), rest, ..running };
         self.pieces.running.insert(attempt, self.timers.run(shorter));
-        let share = 1.0 - given_up.seconds() / took.seconds().max(f64::MIN_POSITIVE);
-        let work = self.jobs[&attempt.task.job].maps[attempt.task.index as usize] * share;
-        let kept = Bytes((self.core.input_of(attempt.task).0 as f64 * share) as u64);
-        self.events.push(Event::MapDivided { attempt, kept, work: Some(work) });
+        let (job, index) = (&self.jobs[&attempt.task.job], attempt.task.index);
+        let event = match attempt.task.kind {
+            TaskKind::Map => {
+                let work = Some(job.maps[index as usize] * share);
+                let kept = Bytes((self.core.input_of(attempt.task).0 as f64 * share) as u64);
+                Event::MapDivided { attempt, kept, work }
+            }
+            TaskKind::Reduce => {
+                let work = Some(job.reduces[index as usize] * share);
+                let left = [Bytes((job.input_of_reduce(index).max(1.0) * given) as u64); 2];
+                Event::ReduceDivided { attempt, key: Vec::new(), left, work }
+            }
+        };
+        self.events.push(event);
     }
 
     /// Executes the core's commands and starts transfers.
@@ -65,6 +79,13 @@ impl<'a> Engine<'a> {
                     let exact = self.core.exact(attempt.task.job).map(|exact| exact.maps.clone());
                     if let Some((job, maps)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
                         job.divide(attempt.task.index, rest, maps);
+                    }
+                }
+                Command::ReduceAdded { attempt, worker, rest, .. } => {
+                    let exact = self.core.exact(attempt.task.job).map(|exact| exact.reduces.clone());
+                    if let Some((job, reduces)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
+                        job.divide_reduce(attempt.task.index, rest, reduces);
+                        job.homes.entry(worker).or_default().push(rest);
                     }
                 }
                 Command::Home { job, partition, worker } => {
@@ -105,8 +126,8 @@ impl<'a> Engine<'a> {
             return self.arrives(map, to, from != to);
         }
         // A moved partition may find some of its segments at the homes of other partitions.
-        let lacks =
-            |partition: &&u32| !self.core.preempts() || self.core.lacks(id, **partition, map.task.index);
+        let looks = self.core.preempts() || self.core.divides();
+        let lacks = |partition: &&u32| !looks || self.core.lacks(id, **partition, map.task.index);
         let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
         self.done.summary.segments += partitions as u64;
         let bytes = job.segment(map.task.index) * partitions as f64;
@@ -140,8 +161,8 @@ impl<'a> Engine<'a> {
             let seconds = length * factor / worker_config.speed;
             let finds_place = rest.map_or(Span(0), |_| span_of(self.config.resume_cost));
             let rest = rest.unwrap_or(Rest::WHOLE);
-            let bytes =
-                if kind == 0 { job.output(attempt.task.index).0 as f64 } else { job.input_of_reduce() };
+            let index = attempt.task.index;
+            let bytes = if kind == 0 { job.output(index).0 as f64 } else { job.input_of_reduce(index) };
             let mut works = self.now + finds_place;
             if let Some(processors) = &mut self.processors {
                 works = processors.task(place, works, kind, bytes);
@@ -149,8 +170,13 @@ impl<'a> Engine<'a> {
             let end = works + span_of(seconds * rest.part);
             let began = self.now;
             let at = self.timers.run(RunningPiece { attempt, worker, slot, began, end, works, rest });
-            if self.core.preempts() && kind == 1 || self.core.divides() && kind == 0 {
+            if self.core.preempts() && kind == 1 || self.core.divides() {
                 self.pieces.running.insert(attempt, at);
+            }
+            if kind == 1 && self.core.divides() {
+                // Its size is known when its input is there.
+                let (read, of) = (Bytes::ZERO, Bytes(bytes.max(1.0) as u64));
+                self.events.push(Event::AttemptProgressed { attempt, read, of });
             }
             self.output.observer.held(self.now.seconds(), seq, held);
         }

@@ -8,6 +8,7 @@ use gristmill_scheduler::ids::AttemptId;
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::Fetch;
+use gristmill_worker::shuffle::store::GatheredFor;
 
 /// Timeout of a request.
 pub(super) const ANSWER_TIMEOUT: Span = Span::whole_seconds(10);
@@ -16,7 +17,7 @@ pub(super) const ANSWER_TIMEOUT: Span = Span::whole_seconds(10);
 pub(super) struct Request {
     pub home: ProcessId,
     pub fetch: Fetch,
-    pub wanted: Vec<(AttemptId, Vec<u32>)>,
+    pub wanted: Vec<(AttemptId, Vec<GatheredFor>)>,
     pub sent: Time,
     /// Responses that have arrived; `None` if the connection broke.
     pub answers: Option<Vec<(AttemptId, Answer)>>,
@@ -55,7 +56,8 @@ impl World {
             };
         }
         let Some(server) = self.processes.get(&at) else { return };
-        let served = |(map, partitions): &(AttemptId, Vec<u32>)| (*map, server.serve(*map, partitions));
+        let served =
+            |(map, partitions): &(AttemptId, Vec<GatheredFor>)| (*map, server.serve(*map, partitions));
         let answers: Vec<_> = self.requests[&number].wanted.iter().map(served).collect();
         let answers = self.damaged(answers);
         let after = self.latency(at);

@@ -2,16 +2,26 @@
 //! `worker/src/agent/control/fetches.rs` and `worker/src/shuffle`.
 
 use super::process::{Answer, Effect, Process};
+use super::slots::GROUPS;
 use gristmill_scheduler::ids::{AttemptId, WorkerId};
 use gristmill_scheduler::units::Time;
 use gristmill_worker::protocol::{AddedMap, FailureClass, FetchedOutput, WorkerFrame};
-use gristmill_worker::segment::{SegmentData, SegmentId, SegmentReader};
+use gristmill_worker::segment::{KeyBounds, SegmentData, SegmentId, SegmentReader};
 use gristmill_worker::shuffle::plan::{Fetch, Retry};
-use gristmill_worker::shuffle::store::HeldSegment;
+use gristmill_worker::shuffle::store::{GatheredFor, HeldSegment};
 
 impl Process {
-    pub fn launch_reduce(&mut self, attempt: AttemptId, empty: &[u64], added: &[AddedMap]) {
+    pub fn launch_reduce(
+        &mut self,
+        attempt: AttemptId,
+        empty: &[u64],
+        added: &[AddedMap],
+        bounds: &KeyBounds,
+    ) {
         let (job, partition) = (attempt.task.job, attempt.task.index);
+        let group = |key: &[u8]| key.first().copied().map(usize::from);
+        let until = bounds.until.as_deref().and_then(group);
+        let keys = group(&bounds.from).unwrap_or(0)..until.unwrap_or(GROUPS);
         for (word, first) in empty.iter().zip((0..).step_by(64)) {
             for map in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| first + bit) {
                 let nothing = SegmentData::Memory(bytes::Bytes::new());
@@ -27,7 +37,7 @@ impl Process {
         };
         let id = |held: HeldSegment| SegmentReader::open(held.data).expect("verified on arrival").header().id;
         let input = held.into_iter().map(id).map(|id| (id.map, id.epoch)).collect();
-        self.launch(attempt, input);
+        self.launch(attempt, input, keys);
     }
 
     pub fn read_in_place(&mut self, maps: &[AttemptId], from: WorkerId) {
@@ -57,10 +67,10 @@ impl Process {
     }
 
     /// Response with the segments that this process has of an output.
-    pub fn serve(&self, map: AttemptId, partitions: &[u32]) -> Answer {
+    pub fn serve(&self, map: AttemptId, partitions: &[GatheredFor]) -> Answer {
         let output = self.store.output(map.task.job, map.task.index, map.epoch);
         let Some(output) = output.filter(|_| !self.lost.contains(&map)) else { return Answer::Missing };
-        let segment = |&partition: &u32| Some((partition, output.segment(partition)?));
+        let segment = |&of: &GatheredFor| Some((of, output.segment(of.partition)?));
         partitions.iter().map(segment).collect::<Option<_>>().map_or(Answer::Missing, Answer::Held)
     }
 
@@ -104,19 +114,19 @@ impl Process {
     fn keep_intact(
         &mut self,
         map: AttemptId,
-        segments: Vec<(u32, SegmentData)>,
+        segments: Vec<(GatheredFor, SegmentData)>,
     ) -> (Vec<u32>, Option<FailureClass>) {
         let (job, index, epoch) = (map.task.job, map.task.index, map.epoch);
         let (mut filled, mut error) = (Vec::new(), None);
-        for (partition, data) in segments {
+        for (GatheredFor { reduce, partition }, data) in segments {
             let id = SegmentId { job, map: index, epoch, partition };
             if !data.is_empty() && self.full {
                 self.effects.push(Effect::Fires("fill"));
                 error.get_or_insert(FailureClass::Worker);
             } else if !data.is_empty() && gristmill_worker::segment::verify(&data, &id).is_err() {
                 error.get_or_insert(FailureClass::Corrupt);
-            } else if self.store.fill(job, partition, index, HeldSegment { data, reservation: None }) {
-                filled.push(partition);
+            } else if self.store.fill(job, reduce, index, HeldSegment { data, reservation: None }) {
+                filled.push(reduce);
             }
         }
         (filled, error)

@@ -1,6 +1,6 @@
 //! Final checks of a run: the outcomes of its jobs, and that no state is left behind.
 
-use super::oracle::leaves_nothing;
+use super::oracle::{AddedTasks, leaves_nothing};
 use super::scenario::Mode;
 use super::world::World;
 use gristmill_scheduler::units::{Span, Time};
@@ -95,8 +95,9 @@ impl World {
                 (0..count).for_each(|_| self.fires(what));
             }
             let entry = self.state.jobs.get(job).expect("it is a job of this master");
-            let added = entry.input.added.clone();
-            let held = self.oracle.ended((&plan, &added), &status, &self.files);
+            let (maps, reduces) = (entry.input.added.clone(), entry.input.reduces_added());
+            let added = AddedTasks { maps: &maps, reduces };
+            let held = self.oracle.ended((&plan, added), &status, &self.files);
             self.must(held);
             self.state.jobs.client_closed(self.now, job, None, &mut self.state.journal);
             (self.shown.jobs, self.shown.succeeded) = (self.over.len(), self.oracle.succeeded.len());

@@ -18,6 +18,13 @@ const FAILURES_MIN: u32 = 8;
 /// fails: no other worker was better by then.
 const FAILURES_AT_WORKER_MIN: u32 = 24;
 
+/// Tasks that divisions added to a job.
+#[derive(Clone, Copy)]
+pub(super) struct AddedTasks<'a> {
+    pub maps: &'a [AddedMap],
+    pub reduces: u32,
+}
+
 /// Observations of a run.
 #[derive(Default)]
 pub(super) struct Oracle {
@@ -99,7 +106,7 @@ impl Oracle {
     /// Checks a job that has ended.
     pub fn ended(
         &mut self,
-        (plan, added): (&JobPlan, &[AddedMap]),
+        (plan, added): (&JobPlan, AddedTasks<'_>),
         status: &JobStatus,
         files: &BTreeMap<AttemptId, Vec<Group>>,
     ) -> Result<(), String> {
@@ -117,7 +124,7 @@ impl Oracle {
 
     fn output_is_right(
         &self,
-        (plan, added): (&JobPlan, &[AddedMap]),
+        (plan, added): (&JobPlan, AddedTasks<'_>),
         status: &JobStatus,
         files: &BTreeMap<AttemptId, Vec<Group>>,
     ) -> Result<(), String> {
@@ -127,14 +134,13 @@ impl Oracle {
         if built != (0..parts).collect::<Vec<_>>() {
             return Err(format!("{job} succeeded with the parts {built:?} of {parts}"));
         }
-        let places = (0..plan.maps).map(|root| AddedMap { root, start: 0 }).chain(added.iter().copied());
+        let places = (0..plan.maps).map(|root| AddedMap { root, start: 0 }).chain(added.maps.iter().copied());
         let mut in_order: Vec<(AddedMap, u32)> = places.zip(0..).collect();
         in_order.sort_unstable();
         // The attempt of each map whose output was used, if its attempts have different output.
         let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
         for built in &status.built {
             let attempt = built.attempt;
-            let groups = files.get(&attempt).ok_or_else(|| format!("the part of {attempt} is not there"))?;
             let expected: Vec<u32> = match attempt.task.kind {
                 TaskKind::Map => vec![attempt.task.index],
                 TaskKind::Reduce => {
@@ -142,11 +148,20 @@ impl Oracle {
                     maps.filter(|map| JobPlan::has_pair(*map, attempt.task.index)).collect()
                 }
             };
-            let count = if attempt.task.kind == TaskKind::Map { 1 } else { GROUPS };
-            if groups.len() != count {
-                return Err(format!("the part of {attempt} has {} groups of {count}", groups.len()));
+            let pieces: Vec<AttemptId> = match built.pieces.is_empty() {
+                true => vec![attempt],
+                false => built.pieces.iter().map(|piece| piece.attempt).collect(),
+            };
+            let mut groups: Vec<&Group> = Vec::new();
+            for piece in pieces {
+                groups.extend(files.get(&piece).ok_or_else(|| format!("the file of {piece} is not there"))?);
             }
-            for group in groups {
+            let count = if attempt.task.kind == TaskKind::Map { 1 } else { GROUPS };
+            let numbers: Vec<usize> = groups.iter().map(|(number, _)| *number).collect();
+            if numbers != (0..count).collect::<Vec<_>>() {
+                return Err(format!("the part of {attempt} has the groups {numbers:?} of {count}"));
+            }
+            for (_, group) in groups {
                 let maps: Vec<u32> = group.iter().map(|(map, _)| *map).collect();
                 if maps != expected {
                     return Err(format!("{attempt} took segments of {maps:?} instead of {expected:?}"));
@@ -212,8 +227,8 @@ impl Oracle {
 }
 
 /// Checks that each task counts once, however often it was retried.
-fn counters_are_exact((plan, added): (&JobPlan, &[AddedMap]), status: &JobStatus) -> Result<(), String> {
-    let maps = u64::from(plan.maps) + added.len() as u64;
+fn counters_are_exact((plan, added): (&JobPlan, AddedTasks<'_>), status: &JobStatus) -> Result<(), String> {
+    let maps = u64::from(plan.maps) + added.maps.len() as u64;
     let pairs = (1..=maps).sum();
     let groups = u64::from(plan.reduces) * GROUPS as u64;
     let counter = |name: &str| status.counters.get(name).copied().unwrap_or(0);
@@ -229,7 +244,7 @@ fn counters_are_exact((plan, added): (&JobPlan, &[AddedMap]), status: &JobStatus
             if plan.reduces == 0 { 0 } else { SPLIT_BYTES * u64::from(plan.maps) },
         ),
         ("maps done", u64::from(status.maps.done), maps),
-        ("reduces done", u64::from(status.reduces.done), u64::from(plan.reduces)),
+        ("reduces done", u64::from(status.reduces.done), u64::from(plan.reduces + added.reduces)),
     ] {
         // A map whose output was lost after all its segments were fetched may be running again when the job ends.
         let may_be_less = what == "maps done";

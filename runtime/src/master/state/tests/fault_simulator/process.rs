@@ -11,12 +11,12 @@ use gristmill_scheduler::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::http::Endpoint;
 use gristmill_worker::protocol::{
-    AttemptReport, FailureClass, Heartbeat, HeldAttempt, HeldHome, Holding, JobOrder, MasterFrame, Session,
-    Slots, WorkerFrame, push_worker_frame,
+    AttemptProgress, AttemptReport, FailureClass, Heartbeat, HeldAttempt, HeldHome, Holding, JobOrder,
+    MasterFrame, Session, Slots, WorkerFrame, push_worker_frame,
 };
 use gristmill_worker::segment::SegmentData;
 use gristmill_worker::shuffle::plan::{Fetch, FetchLimits, FetchPlan};
-use gristmill_worker::shuffle::store::SegmentStore;
+use gristmill_worker::shuffle::store::{GatheredFor, SegmentStore};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -37,7 +37,7 @@ pub(super) enum Effect {
     /// A step of an attempt is over after this time, unless the attempt has moved to another stage.
     Step { attempt: AttemptId, turn: u32, after: Span },
     /// A request is sent for these partitions of each map.
-    Ask { fetch: Fetch, wanted: Vec<(AttemptId, Vec<u32>)> },
+    Ask { fetch: Fetch, wanted: Vec<(AttemptId, Vec<GatheredFor>)> },
     /// A part is built and stored at the output.
     Write { attempt: AttemptId, groups: Vec<Group> },
     /// A part is no longer needed.
@@ -63,7 +63,7 @@ pub(super) struct SentFrame {
 /// Response of another worker.
 pub(super) enum Answer {
     /// The segments of the partitions.
-    Held(Vec<(u32, SegmentData)>),
+    Held(Vec<(GatheredFor, SegmentData)>),
     Missing,
     /// The connection broke, or no process listened.
     Broken,
@@ -180,7 +180,18 @@ impl Process {
     }
 
     pub fn heartbeat(&mut self) {
-        self.send(&WorkerFrame::Heartbeat(Heartbeat::default()));
+        let running = self
+            .tries
+            .iter()
+            .filter(|(attempt, one)| attempt.task.kind == TaskKind::Reduce && one.stage == Stage::Working);
+        let progress = running.map(|(attempt, one)| AttemptProgress {
+            attempt: *attempt,
+            bytes_in: one.groups.len() as u64,
+            records_in: 0,
+            divisible_bytes: one.keys.len() as u64,
+        });
+        let running = progress.collect();
+        self.send(&WorkerFrame::Heartbeat(Heartbeat { running, ..Heartbeat::default() }));
     }
 
     /// Executes an order of the master.
@@ -195,8 +206,8 @@ impl Process {
             }
             MasterFrame::Job(order) => self.open_job(&order),
             MasterFrame::LaunchMap { attempt, split, .. } => self.launch_map(attempt, split.bytes()),
-            MasterFrame::LaunchReduce { attempt, empty, added, .. } => {
-                self.launch_reduce(attempt, &empty, &added);
+            MasterFrame::LaunchReduce { attempt, empty, added, bounds, .. } => {
+                self.launch_reduce(attempt, &empty, &added, &bounds);
             }
             MasterFrame::Divide { attempt, at_once } => self.divide(attempt, at_once),
             MasterFrame::MapsAdded { job, maps } => self.store.add_maps(job, maps),
@@ -209,11 +220,17 @@ impl Process {
                     self.send(&WorkerFrame::Returned { attempt });
                 }
             }
-            MasterFrame::Home { job, partition } => {
-                *self.housed.entry((job, partition)).or_default() += 1;
-                self.store.home(job, partition);
+            MasterFrame::Home { job, reduce, partition } => {
+                *self.housed.entry((job, reduce)).or_default() += 1;
+                self.store.home(job, reduce, partition);
             }
-            MasterFrame::Unhome { job, partition } => drop(self.store.unhome(job, partition)),
+            MasterFrame::HomeOfRest { job, divided, reduce, partition } => {
+                // The divided one may have ended with its segments.
+                let may_lack = !self.store.homes().iter().any(|home| (home.0, home.1) == (job, divided));
+                *self.housed.entry((job, reduce)).or_default() += if may_lack { 2 } else { 1 };
+                self.store.home_of_rest(job, divided, reduce, partition);
+            }
+            MasterFrame::Unhome { job, reduce } => drop(self.store.unhome(job, reduce)),
             MasterFrame::Announce { maps, from, .. } if Some(from) == self.worker => {
                 self.read_in_place(&maps, from);
             }

@@ -19,6 +19,7 @@ use gristmill_worker::segment::{
 };
 use gristmill_worker::shuffle::store::SegmentStore;
 use rand::RngExt as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Number of groups of keys in each partition. A reduce can be suspended between two.
@@ -27,8 +28,11 @@ pub(super) const GROUPS: usize = 4;
 /// Memory for one simulated map output, bytes; the output is far smaller.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// Maps, with their attempts, from which a group of a part was made.
-pub(super) type Group = Vec<(u32, u32)>;
+/// Maps, with their attempts, of the segments of a partition.
+pub(super) type Segments = Vec<(u32, u32)>;
+
+/// Group of a part: its number, which is its key, and the segments from which it was made.
+pub(super) type Group = (usize, Segments);
 
 /// Stage of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +65,9 @@ pub(super) enum Fate {
 /// One attempt on a process.
 pub(super) struct Try {
     pub stage: Stage,
-    input: Group,
+    input: Segments,
+    /// Groups that a reduce makes.
+    pub keys: Range<usize>,
     pub groups: Vec<Group>,
     /// Bytes of the split that a map reads.
     bytes: u64,
@@ -76,26 +82,44 @@ pub(super) struct Try {
 }
 
 impl Process {
-    pub fn launch(&mut self, attempt: AttemptId, input: Group) {
+    pub fn launch(&mut self, attempt: AttemptId, input: Segments, keys: Range<usize>) {
         if !self.jobs.contains_key(&attempt.task.job) {
             return self.fail(attempt, FailureClass::Worker);
         }
         let (stage, groups, fate) = (Stage::Waiting, Vec::new(), None);
         let (asked, killed, answer, turn, took_ns) = (false, false, None, 0, 0);
-        let one = Try { stage, input, groups, bytes: 0, fate, asked, killed, answer, turn, took_ns };
+        let one = Try { stage, input, keys, groups, bytes: 0, fate, asked, killed, answer, turn, took_ns };
         self.tries.insert(attempt, one);
         self.lines[self.pool(attempt.task.kind)].push_back(attempt);
     }
 
     pub fn launch_map(&mut self, attempt: AttemptId, bytes: u64) {
-        self.launch(attempt, Vec::new());
+        self.launch(attempt, Vec::new(), 0..1);
         if let Some(one) = self.tries.get_mut(&attempt) {
             one.bytes = bytes;
         }
     }
 
-    /// Lets a map give up the end of its split, or refuse to.
+    /// Lets a reduce give up its last groups, or refuse to.
+    fn divide_reduce(&mut self, attempt: AttemptId) {
+        let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::Working) else {
+            return;
+        };
+        let cuts = one.keys.start + one.groups.len() + 1..one.keys.end;
+        if cuts.is_empty() || self.rng.random_range(0..4) == 0 {
+            return self.send(&WorkerFrame::NotDivided { attempt });
+        }
+        let cut = self.rng.random_range(cuts);
+        one.keys.end = cut;
+        self.effects.push(Effect::Fires("division of a reduce"));
+        self.send(&WorkerFrame::ReduceDivided { attempt, key: vec![cut as u8], left: [1, 1] });
+    }
+
+    /// Lets a task give up the end of its input, or refuse to.
     pub fn divide(&mut self, attempt: AttemptId, at_once: bool) {
+        if attempt.task.kind == TaskKind::Reduce {
+            return self.divide_reduce(attempt);
+        }
         let Some(one) = self.tries.get_mut(&attempt).filter(|one| one.stage == Stage::Working) else {
             return;
         };
@@ -217,12 +241,12 @@ impl Process {
         match attempt.task.kind {
             TaskKind::Map if !map_only => self.mapped(attempt),
             TaskKind::Map => {
-                one.groups.push(vec![(attempt.task.index, attempt.epoch)]);
+                one.groups.push((0, vec![(attempt.task.index, attempt.epoch)]));
                 self.built(attempt);
             }
             TaskKind::Reduce => {
-                one.groups.push(one.input.clone());
-                if one.groups.len() == GROUPS {
+                one.groups.push((one.keys.start + one.groups.len(), one.input.clone()));
+                if one.groups.len() == one.keys.len() {
                     return self.built(attempt);
                 }
                 if !one.asked {

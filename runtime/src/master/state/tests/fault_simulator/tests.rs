@@ -122,6 +122,7 @@ fn no_output_is_wrong_while_faults_go_on() {
         "backup won",
         "backup of a reduce",
         "division",
+        "division of a reduce",
         "making way",
         "kill master",
         "torn journal",

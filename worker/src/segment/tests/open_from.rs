@@ -1,4 +1,5 @@
-//! Tests of the ends of segments: with every key they have all its pairs, and no damage goes unnoticed.
+//! Tests of reading segments from a key on: it returns all pairs from this key on, and never others, also of damaged
+//! segments.
 
 use super::*;
 use rand_chacha::ChaCha8Rng;
@@ -49,16 +50,16 @@ fn sorted_pairs(draws: &mut ChaCha8Rng) -> Vec<Pair> {
     pairs
 }
 
-/// Keys at which to cut: those of some pairs, their neighbours, and others.
-fn cut_keys(draws: &mut ChaCha8Rng, pairs: &[Pair]) -> Vec<Vec<u8>> {
-    let mut cuts = vec![Vec::new(), b"a".to_vec(), b"zz".to_vec(), bytes(draws, 5)];
+/// Keys to read from: those of some pairs, their neighbours, and others.
+fn start_keys(draws: &mut ChaCha8Rng, pairs: &[Pair]) -> Vec<Vec<u8>> {
+    let mut starts = vec![Vec::new(), b"a".to_vec(), b"zz".to_vec(), bytes(draws, 5)];
     for _ in 0..if pairs.is_empty() { 0 } else { 3 } {
         let key = &pairs[below(draws, pairs.len())].1;
-        cuts.push(key.clone());
-        cuts.push([key, &b"\0"[..]].concat());
-        cuts.push(key[..key.len() / 2].to_vec());
+        starts.push(key.clone());
+        starts.push([key, &b"\0"[..]].concat());
+        starts.push(key[..key.len() / 2].to_vec());
     }
-    cuts
+    starts
 }
 
 fn segment_of(pairs: &[Pair], form: Form) -> (SegmentData, Place) {
@@ -71,18 +72,8 @@ fn segment_of(pairs: &[Pair], form: Form) -> (SegmentData, Place) {
     (write(writer.unwrap(), pairs).segment(0).unwrap(), place)
 }
 
-/// Returns the bytes of an end as a receiver has them.
-fn sent(tail: &SegmentTail) -> Vec<u8> {
-    let bytes = match tail {
-        SegmentTail::Whole(data) => bytes_of(data),
-        SegmentTail::Cut { head, rest } => [&head[..], &bytes_of(rest)].concat(),
-    };
-    assert_eq!(bytes.len() as u64, tail.len());
-    bytes
-}
-
 fn in_file(bytes: &[u8], place: &Place) -> SegmentData {
-    let mut file = place.setting.spill.create("received").unwrap();
+    let mut file = place.setting.spill.create("copy").unwrap();
     file.write(b"before").unwrap();
     file.write(bytes).unwrap();
     let file = std::sync::Arc::new(file.finish().unwrap());
@@ -102,8 +93,8 @@ fn read_from(data: SegmentData, from: &[u8]) -> Result<Read, SegmentError> {
 }
 
 fn expected(pairs: &[Pair], from: &[u8]) -> Read {
-    let of_end = pairs.iter().filter(|(_, key, _)| from <= key.as_slice());
-    of_end.map(|(_, key, value)| (key.clone().into(), value.clone().into())).collect()
+    let later = pairs.iter().filter(|(_, key, _)| from <= key.as_slice());
+    later.map(|(_, key, value)| (key.clone().into(), value.clone().into())).collect()
 }
 
 /// Offsets of the headers of a segment's blocks.
@@ -121,35 +112,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_end_has_all_pairs_from_its_key_on_and_so_has_an_end_of_it(seed: u64) {
+    fn reading_from_a_key_returns_all_pairs_from_it_on(seed: u64) {
         let mut draws = ChaCha8Rng::seed_from_u64(seed);
         let pairs = sorted_pairs(&mut draws);
         for form in FORMS {
-            let (data, place) = segment_of(&pairs, form);
-            for from in cut_keys(&mut draws, &pairs) {
-                let expect = expected(&pairs, &from);
-                prop_assert!(read_from(data.clone(), &from).unwrap() == expect, "{form:?}, here");
-                let end = tail(&data, &from).unwrap();
-                prop_assert!(end.len() <= data.len() as u64);
-                let bytes = sent(&end);
-                for received in [SegmentData::Memory(bytes.clone().into()), in_file(&bytes, &place)] {
-                    verify(&received, &id(0)).unwrap();
-                    let all = read_all(received.clone()).unwrap();
-                    prop_assert!(all.ends_with(&expect), "{form:?}, sent");
-                    prop_assert!(read_from(received.clone(), &from).unwrap() == expect, "{form:?}, sent and skipped");
-                    let later = cut_keys(&mut draws, &pairs).into_iter().filter(|later| from <= *later);
-                    for later in later.take(3) {
-                        let again = sent(&tail(&received, &later).unwrap());
-                        let found = read_from(SegmentData::Memory(again.into()), &later).unwrap();
-                        prop_assert!(found == expected(&pairs, &later), "{form:?}, an end of an end");
-                    }
-                }
+            let (data, _place) = segment_of(&pairs, form);
+            for from in start_keys(&mut draws, &pairs) {
+                prop_assert!(read_from(data.clone(), &from).unwrap() == expected(&pairs, &from), "{form:?}");
             }
         }
     }
 
     #[test]
-    fn damage_of_a_segment_never_changes_the_pairs_of_an_end(seed: u64) {
+    fn damage_is_an_error_or_changes_no_pair_from_the_key_on(seed: u64) {
         let mut draws = ChaCha8Rng::seed_from_u64(seed);
         let mut pairs = sorted_pairs(&mut draws);
         pairs.retain(|(_, _, value)| value.len() < BLOCK_BYTES);
@@ -169,69 +144,52 @@ proptest! {
                     Form::Memory => SegmentData::Memory(bytes.into()),
                     Form::File | Form::Compressed => in_file(&bytes, &place),
                 };
-                let cuts = cut_keys(&mut draws, &pairs);
-                let from = &cuts[below(&mut draws, cuts.len())];
-                let right = |found: Result<Read, SegmentError>| found.is_err() || found.unwrap() == expected(&pairs, from);
-                prop_assert!(right(read_from(damaged.clone(), from)), "{form:?}, byte {at}, here");
-                let found = tail(&damaged, from)
-                    .and_then(|end| read_from(SegmentData::Memory(sent(&end).into()), from));
-                prop_assert!(right(found), "{form:?}, byte {at}, sent");
+                let starts = start_keys(&mut draws, &pairs);
+                let from = &starts[below(&mut draws, starts.len())];
+                let found = read_from(damaged, from);
+                prop_assert!(found.is_err() || found.unwrap() == expected(&pairs, from), "{form:?}, byte {at}");
             }
         }
     }
 }
 
-/// Pairs of this many blocks with a key each, which is the number of the block.
-fn numbered_blocks(blocks: u32) -> Vec<Pair> {
-    (0..blocks).map(|number| (0, number.to_be_bytes().to_vec(), vec![7; BLOCK_BYTES])).collect()
+/// Pairs of one block each, with the key of a pair for each of these numbers.
+fn one_block_each(numbers: impl Iterator<Item = u32>) -> Vec<Pair> {
+    numbers.map(|number| (0, number.to_be_bytes().to_vec(), vec![7; BLOCK_BYTES])).collect()
 }
 
 #[test]
-fn an_end_starts_with_the_block_before_the_first_that_starts_with_its_key() {
-    for form in FORMS {
-        let (data, _place) = segment_of(&numbered_blocks(64), form);
-        let good = bytes_of(&data);
-        let offsets = block_offsets(&good);
-        for first in [0_u32, 1, 2, 3, 31, 62, 63, 64, 100] {
-            let end = tail(&data, &first.to_be_bytes()).unwrap();
-            let block = first.min(64).saturating_sub(1) as usize;
-            assert_eq!(matches!(end, SegmentTail::Cut { .. }), 0 < block);
-            assert!(sent(&end)[HEADER_BYTES..] == good[offsets[block]..], "{form:?} from {first}");
+fn reading_starts_at_the_first_pair_of_a_key_that_spans_blocks() {
+    for blocks_of_key in [1, 2, 3, 7] {
+        let pairs = one_block_each((0..21).map(|number| number / blocks_of_key * 2));
+        for form in FORMS {
+            let (data, _place) = segment_of(&pairs, form);
+            for from in (0..45_u32).map(u32::to_be_bytes) {
+                assert!(
+                    read_from(data.clone(), &from).unwrap() == expected(&pairs, &from),
+                    "{form:?}, {blocks_of_key} blocks of a key, from {from:?}"
+                );
+            }
         }
     }
 }
 
 #[test]
-fn search_for_an_end_reads_few_blocks() {
-    let (data, _place) = segment_of(&numbered_blocks(64), Form::Memory);
+fn search_for_a_key_reads_few_blocks() {
+    let (data, _place) = segment_of(&one_block_each(0..64), Form::Memory);
     let good = bytes_of(&data);
     let from = 40_u32.to_be_bytes();
     let found_damaged = block_offsets(&good).into_iter().filter(|block| {
         let mut bytes = good.clone();
         bytes[block + 100] ^= 1;
-        tail(&SegmentData::Memory(bytes.into()), &from).is_err()
+        SegmentReader::open_from(SegmentData::Memory(bytes.into()), &from).is_err()
     });
-    assert_eq!(found_damaged.count(), 7, "one at each step of a binary search, and the second block");
+    assert_eq!(found_damaged.count(), 6, "one at each step of a binary search");
 }
 
 #[test]
-fn flipping_any_bit_of_a_header_of_an_end_is_detected() {
-    let (data, _place) = segment_of(&numbered_blocks(3), Form::Compressed);
-    let good = sent(&tail(&data, &[0, 0, 0, 2]).unwrap());
-    verify(&SegmentData::Memory(good.clone().into()), &id(0)).unwrap();
-    for bit in 0..8 * HEADER_BYTES {
-        let mut bytes = good.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        assert!(verify(&SegmentData::Memory(bytes.into()), &id(0)).is_err(), "bit {bit}");
-    }
-}
-
-#[test]
-fn segments_in_the_order_of_hashes_have_no_ends() {
+fn segments_in_the_order_of_hashes_are_read_from_their_start() {
     let place = place(1, SegmentOrder::Hash, SpillCompression::None);
-    let pairs = numbered_blocks(5);
-    let output = write(SegmentsWriter::on_disk(place.setting).unwrap(), &pairs);
-    let end = tail(&output.segment(0).unwrap(), &[0, 0, 0, 4]).unwrap();
-    assert!(matches!(&end, SegmentTail::Whole(data) if data.len() as u64 == output.bytes()));
+    let output = write(SegmentsWriter::on_disk(place.setting).unwrap(), &one_block_each(0..5));
     assert_eq!(read_from(output.segment(0).unwrap(), &[0, 0, 0, 4]).unwrap().len(), 5);
 }
