@@ -10,9 +10,10 @@ use crate::deciders::{DeciderNames, MadeDeciders};
 use crate::journal::{Journal, JournalHeader};
 use gristmill_scheduler::core::{BackupLimits, Core, CoreConfig, DivideLimits};
 use gristmill_scheduler::units::{Span, Time};
+use gristmill_worker::fault;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Failed action on the recovery file for a later master.
 const START_RECOVERY: &str = "start the recovery file,";
@@ -87,7 +88,11 @@ fn start_empty(
     user_journal: Option<PathBuf>,
 ) -> Result<Started, MasterError> {
     let backups = config.backups.then(BackupLimits::default);
-    let dividing = config.divides.then(DivideLimits::default);
+    let dividing = config.divides.then(|| {
+        let limits = DivideLimits::default();
+        let part_min = fault::span("divide.part-min", Duration::from_nanos(limits.part_min.0));
+        DivideLimits { part_min: Span(part_min.as_nanos() as u64), ..limits }
+    });
     let core_config = CoreConfig { backups, dividing, ..CoreConfig::default() };
     let MadeDeciders { names, estimator, .. } = &config.deciders;
     let header = JournalHeader::new(config.build.clone(), names, estimator.memory(), core_config.clone());

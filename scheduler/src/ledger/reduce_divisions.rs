@@ -32,7 +32,6 @@ impl Ledger {
             && tries.permit.is_none()
             && self.workers.get(record.worker).is_some_and(|worker| 0 < worker.free(TaskKind::Reduce))
             && !job.homes.second.contains_key(&attempt.task.index)
-            && job.counts.reduces[ReduceState::Ready as usize] == 0
             && job.reduces_added() < added_max
             && reduces <= u64::from(REDUCES_MAX)
             && job.maps.len() as u64 * reduces <= SEGMENTS_MAX
