@@ -239,6 +239,7 @@ mod tests {
         let two = |mib: [u64; 2]| {
             move |trace: &mut Value| {
                 trace["status"]["reduces"]["total"] = json!(2);
+                trace["status"]["segments_total"] = json!(16);
                 trace["attempts"].as_array_mut().unwrap().truncate(10);
                 for (at, mib) in (8_usize..).zip(mib) {
                     trace["attempts"][at]["report"]["bytes_in"] = json!(mib * MIB);
@@ -246,7 +247,12 @@ mod tests {
             }
         };
         check("reduce-0 read 30.0 MiB, 3.0 times the mean of the other 1", two([30, 10]), two([10, 10]));
+        let divided = |trace: &mut Value| {
+            two([0, 30])(trace);
+            trace["status"]["segments_total"] = json!(8);
+        };
         check("reduce-1 read 30.0 MiB, all that there was", two([0, 30]), two([16, 30]));
+        assert_eq!(advice_with(divided), [""; 0], "both reduces have parts of one partition");
     }
 
     #[test]

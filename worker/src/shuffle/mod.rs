@@ -6,6 +6,7 @@
 //! [`fetch`] move bytes.
 
 pub mod fetch;
+mod index_set;
 pub mod lanes;
 pub(crate) mod meter;
 pub mod pace;

