@@ -75,8 +75,11 @@ pub struct Bars {
     reduce: ProgressBar,
 }
 
-/// Time after which the estimated remaining time is shown.
+/// Time after which the forecast of the time left is shown.
 const LEFT_AFTER: Duration = Duration::from_secs(2);
+
+/// Unit of the time left that is shown.
+const SECOND_NS: u64 = 1_000_000_000;
 
 impl Bars {
     fn new() -> Self {
@@ -94,6 +97,7 @@ impl Bars {
     }
 
     fn show(&mut self, status: &JobStatus) {
+        let (left, mapped) = (remaining(status), status.maps.done == status.maps.total);
         let elapsed = status.flow_ns().saturating_sub(status.waiting_ns());
         // Progress counts tasks if there is no input, else bytes read.
         let (read, all) = match status.input_bytes {
@@ -102,12 +106,7 @@ impl Bars {
         };
         set(&self.map, read, all, || {
             let rate = if status.input_bytes == 0 { String::new() } else { rate(read, elapsed) };
-            let extrapolates = has_its_slots(status.maps, status.slots);
-            let left = if extrapolates { remaining(read, all, elapsed) } else { String::new() };
-            format!(
-                "{}/{} tasks, {} running{rate}{left}",
-                status.maps.done, status.maps.total, status.maps.running
-            )
+            format!("{}{rate}{}", tasks(status.maps), if mapped { "" } else { &left })
         });
         if status.reduces.total == 0 {
             self.shuffle.finish_and_clear();
@@ -120,9 +119,13 @@ impl Bars {
         });
         let (done, total) = (u64::from(status.reduces.done), u64::from(status.reduces.total));
         set(&self.reduce, done, total, || {
-            format!("{done}/{total} tasks, {} running", status.reduces.running)
+            format!("{}{}", tasks(status.reduces), if mapped { &left } else { "" })
         });
     }
+}
+
+fn tasks(tasks: TaskCounts) -> String {
+    format!("{}/{} tasks, {} running", tasks.done, tasks.total, tasks.running)
 }
 
 fn set(bar: &ProgressBar, done: u64, total: u64, message: impl Fn() -> String) {
@@ -139,17 +142,11 @@ fn rate(bytes: u64, elapsed_ns: u64) -> String {
     format!(", {}/s", Bytes(each_second as u64))
 }
 
-/// True if maps hold all slots that they could use. A job that waits for slots of others has no rate to extrapolate.
-fn has_its_slots(maps: TaskCounts, slots: u32) -> bool {
-    maps.total.saturating_sub(maps.done).min(slots) <= maps.running
-}
-
-fn remaining(done: u64, total: u64, elapsed_ns: u64) -> String {
-    if done == 0 || total <= done || Duration::from_nanos(elapsed_ns) < LEFT_AFTER {
-        return String::new();
-    }
-    let left = elapsed_ns as f64 * (total - done) as f64 / done as f64;
-    format!(", {} left", Span(left as u64))
+/// Forecast of the time left of a job that runs for longer than a moment.
+fn remaining(status: &JobStatus) -> String {
+    let shown = Span(LEFT_AFTER.as_nanos() as u64).0 <= status.flow_ns();
+    let left = status.time_left_ns.filter(|_| shown).map(|left| Span(left - left % SECOND_NS));
+    left.map_or_else(String::new, |left| format!(", about {left} left"))
 }
 
 /// One line when a phase ends.
@@ -186,19 +183,5 @@ impl PhaseLines {
             self.shuffled = true;
             say!("{}: shuffle done after {}", status.job, after(status.shuffle_done_ns));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_left_is_shown_only_while_a_job_has_the_slots_that_it_could_use() {
-        let maps = |running, done| TaskCounts { total: 20, running, done };
-        assert!(has_its_slots(maps(6, 1), 6), "all slots of the cluster");
-        assert!(has_its_slots(maps(2, 18), 6), "all of the last maps");
-        assert!(!has_its_slots(maps(0, 1), 6), "it waits after its first map");
-        assert!(!has_its_slots(maps(3, 1), 6), "it shares the slots");
     }
 }

@@ -44,6 +44,7 @@ mod drain;
 mod faults;
 mod first_hour;
 mod floods;
+mod forecast;
 mod formats;
 mod full_journal;
 mod fuzz;

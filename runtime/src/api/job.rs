@@ -271,6 +271,24 @@ pub struct JobStatus {
     /// Estimated work, until the job ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkLeft>,
+    /// Forecast of the time left, nanoseconds: what all live jobs have left, simulated under the current policy. From the
+    /// end of the first map until the job ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_left_ns: Option<u64>,
+    /// Parts of the flow time, which add up to it.
+    #[serde(default)]
+    pub flow_parts: FlowParts,
+}
+
+/// Parts of the flow time of a job, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowParts {
+    /// Attempts of it held slots.
+    pub running_ns: u64,
+    /// Tasks of it could have started, and none had a slot.
+    pub waiting_ns: u64,
+    /// No task of it could start: segments were on their way, or its output was published.
+    pub blocked_ns: u64,
 }
 
 /// Estimated work of a job: slot-seconds of maps, seconds of the network, slot-seconds of reduces. Without an

@@ -20,8 +20,8 @@ pub(crate) use self::failures::DESCRIPTORS_HINT;
 pub use self::failures::{AttemptEnd, AttemptFailure, ErrorCode, FailureCode};
 pub(crate) use self::job::INCIDENTS_MAX;
 pub use self::job::{
-    AttemptCounts, DeadlineOutlook, JobFailure, JobState, JobStatus, JobTotals, NamedBadRecord, TaskCounts,
-    WorkLeft,
+    AttemptCounts, DeadlineOutlook, FlowParts, JobFailure, JobState, JobStatus, JobTotals, NamedBadRecord,
+    TaskCounts, WorkLeft,
 };
 pub(crate) use self::page::EnterPage;
 pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, PageCode};

@@ -2,11 +2,11 @@
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
-use crate::job::Exact;
-use crate::ledger::Job;
+use crate::job::{Exact, JobSpec};
 use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::tasks::ReduceState;
-use crate::units::{Bytes, Time};
+use crate::ledger::{Job, Worker};
+use crate::units::{Bytes, Span, Time};
 
 /// Number of times that memory may run out where attempts of a job run concurrently, before all its tasks run alone.
 const MEMORY_DEATHS_TOLERATED: u32 = 2;
@@ -230,6 +230,28 @@ impl Core {
     #[must_use]
     pub(crate) fn input_of(&self, task: TaskId) -> Bytes {
         self.ledger.jobs.get(&task.job).map_or(Bytes::ZERO, |job| job.input_of(task))
+    }
+
+    /// Returns the specification of a live job, with the tasks that divisions added.
+    #[must_use]
+    pub(crate) fn spec(&self, job: JobId) -> Option<&JobSpec> {
+        Some(&*self.ledger.jobs.get(&job)?.spec)
+    }
+
+    /// Returns for how long the running attempts of a live job of this kind have held a slot.
+    pub(crate) fn running(&self, job: JobId, kind: TaskKind) -> impl Iterator<Item = Span> {
+        let live = self.ledger.jobs.get(&job).into_iter().flat_map(|job| &job.attempts.live);
+        let records = live.filter(move |attempt| attempt.task.kind == kind);
+        let records = records.filter_map(|attempt| self.ledger.attempts.get(attempt));
+        records.filter(|record| !record.queued).map(|record| match record.hold.is_parked() {
+            true => record.ran,
+            false => record.ran + self.ledger.now.since(record.since),
+        })
+    }
+
+    /// Returns the live workers by id.
+    pub(crate) fn live_workers(&self) -> impl Iterator<Item = &Worker> {
+        self.ledger.workers.iter()
     }
 
     /// Returns the exact work of a live job, with the maps that divisions added.

@@ -421,12 +421,9 @@ const flow = (job) => (job.ended_ns ?? clock()) - job.arrived_ns;
 const jobLink = (job) => element("span", {}, element("span", { class: "swatch", style: { background: colour(job.job, 48) } }),
   element("a", { href: "#" + jobName(job.job) }, jobName(job.job)), " " + job.name);
 
-/** How long a job will take from now on if it goes on as it did since it began, ns. */
+/** How long a job will take from now on by the master's forecast, ns. */
 function left(job) {
-  if (!job.work || job.started_ns == null || ended(job)) return null;
-  const [whole, rest] = [job.work.whole, job.work.left].map(([map, , reduce]) => map + reduce);
-  const elapsed = clock() - job.started_ns;
-  return 1e9 <= elapsed && 0.02 * whole < whole - rest ? (elapsed * Math.max(0, rest)) / (whole - rest) : null;
+  return job.time_left_ns == null || ended(job) ? null : Math.max(0, job.now_ns + job.time_left_ns - clock());
 }
 
 /** Where it stands in line. */

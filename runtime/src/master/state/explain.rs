@@ -6,7 +6,9 @@ use super::fleet::Fleet;
 use super::job::JobEntry;
 use super::jobs::Jobs;
 use super::query::Queries;
-use crate::api::{AttemptEnd, AttemptRecord, JobState, JobStatus, JobTrace, JobTurn, SCHEMA, Turns};
+use crate::api::{
+    AttemptEnd, AttemptRecord, FlowParts, JobState, JobStatus, JobTrace, JobTurn, SCHEMA, Turns,
+};
 use crate::plural::counted;
 use gristmill_scheduler::core::Core;
 use gristmill_scheduler::ids::{JobId, TaskId, TaskKind, WorkerId};
@@ -35,7 +37,7 @@ pub(super) fn explain(
     (jobs, fleet): (&Jobs, &Fleet),
 ) -> Option<Vec<String>> {
     let job = jobs.get(id)?;
-    let status = Queries { core, jobs, fleet }.status_without_parts(now, id)?;
+    let status = Queries { core, jobs, fleet, forecast: None }.status_without_parts(now, id)?;
     match task {
         None => {
             let mut sentences = if job.state.ended() { Vec::new() } else { core.explain(id) };
@@ -211,6 +213,15 @@ fn about_job(status: &JobStatus) -> Vec<String> {
     });
     if let Some(started) = status.started_ns.map(|at| at.saturating_sub(status.arrived_ns)) {
         sentences.push(format!("its first task was launched {} after its arrival", seconds(started)));
+    }
+    let FlowParts { running_ns, waiting_ns, blocked_ns } = status.flow_parts;
+    if 0 < running_ns + waiting_ns + blocked_ns {
+        sentences.push(format!(
+            "of that time it ran for {}, waited for slots for {} and was blocked for {} by its shuffle or its output",
+            seconds(running_ns),
+            seconds(waiting_ns),
+            seconds(blocked_ns)
+        ));
     }
     let attempts = &status.attempts;
     let failed = attempts.failed_user + attempts.failed_other;

@@ -6,6 +6,7 @@ use super::bad_records::JobBadRecords;
 use super::estimates::Estimates;
 use super::job_parts::{CutReduce, Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
 use super::logs::Logs;
+use super::phases::PhaseTimes;
 use super::record::{MapEntry, TaskRecords};
 use super::sums::COUNTERS_MAX;
 use crate::api::{
@@ -17,7 +18,7 @@ use crate::wall_time::rfc3339;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
-use gristmill_scheduler::units::Time;
+use gristmill_scheduler::units::{Span, Time};
 use gristmill_worker::input::Place;
 use gristmill_worker::protocol::{AddedMap, Part};
 use gristmill_worker::sanitize;
@@ -43,6 +44,8 @@ pub(super) struct StatusContext {
     pub(super) backups: Option<BackupTotals>,
     /// The estimator's remaining work while the job is live.
     pub(super) work: Option<WorkLeft>,
+    /// Forecast of the time left while the job is live.
+    pub(super) time_left: Option<Span>,
 }
 
 /// One job, as far as the core does not keep it.
@@ -60,6 +63,7 @@ pub(super) struct JobEntry {
     #[serde(skip)]
     pub(super) end_is_kept_back: bool,
     pub(super) times: Milestones,
+    pub(super) phases: PhaseTimes,
     pub(super) records: TaskRecords,
     pub(super) output: JobOutput,
     pub(super) incidents: Incidents,
@@ -117,6 +121,7 @@ impl JobEntry {
             state: JobState::Waiting,
             end_is_kept_back: false,
             times: Milestones::from_arrival(arrived),
+            phases: PhaseTimes::from_arrival(arrived),
             records: TaskRecords::new(maps),
             output: JobOutput::default(),
             incidents: Incidents::default(),
@@ -351,6 +356,8 @@ impl JobEntry {
             deadline_ns: submission.deadline_ns.map(|span| self.times.arrived.0.saturating_add(span)),
             deadline_outlook: self.outlook.clone(),
             work: context.work,
+            time_left_ns: context.time_left.map(|left| left.0),
+            flow_parts: self.phases.until(self.times.ended.filter(|_| !self.end_is_kept_back).unwrap_or(now)),
         }
     }
 }

@@ -15,6 +15,7 @@ mod estimates;
 mod explain;
 mod feed;
 mod fleet;
+mod forecast;
 mod frames;
 mod job;
 mod job_parts;
@@ -26,6 +27,7 @@ mod losses;
 mod lost_workers;
 mod membership;
 mod orders;
+mod phases;
 mod pools;
 mod query;
 mod quotas;
@@ -47,6 +49,7 @@ use crate::api::{ApiError, ErrorCode, EstimatorMemory, PolicyChange, Turns};
 use crate::deciders::DeciderNames;
 use crate::journal::{Journal, JournalRecord};
 use fleet::Fleet;
+use forecast::Forecast;
 use gristmill_scheduler::command::Command;
 use gristmill_scheduler::core::{Core, PolicyPanics};
 use gristmill_scheduler::event::Event;
@@ -83,6 +86,7 @@ pub(crate) struct StateConfig {
 pub(crate) struct MasterState {
     core: Core,
     deciders: LiveDeciders,
+    forecast: Forecast,
     pub(super) fleet: Fleet,
     pub(super) jobs: Jobs,
     pub(super) journal: JournalWriter,
@@ -120,6 +124,7 @@ impl MasterState {
         Self {
             core,
             deciders: config.deciders,
+            forecast: Forecast::default(),
             fleet: Fleet::default(),
             jobs: Jobs::new(config.register),
             journal: JournalWriter::new(config.journal),
@@ -143,7 +148,8 @@ impl MasterState {
 
     /// View for reads.
     pub(crate) fn queries(&self) -> Queries<'_> {
-        Queries { core: &self.core, jobs: &self.jobs, fleet: &self.fleet }
+        let forecast = Some((&self.forecast, &self.deciders));
+        Queries { core: &self.core, jobs: &self.jobs, fleet: &self.fleet, forecast }
     }
 
     /// Explains why a job waits or how it went, or why a task of it ran where and when it did. The most direct reason

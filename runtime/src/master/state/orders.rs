@@ -6,6 +6,7 @@ use super::MasterState;
 use super::fleet::Fleet;
 use super::job::JobEntry;
 use super::job_parts::CutReduce;
+use super::phases::phases;
 use crate::api::JobState;
 use gristmill_scheduler::command::{Command, LaunchReason, Outcome};
 use gristmill_scheduler::core::Core;
@@ -31,6 +32,11 @@ impl MasterState {
         self.journal.instant(now, &self.events, &self.commands, shuffle);
         self.jobs.sample_estimates(now, &self.events, &self.core);
         self.jobs.notice_shuffles_done(now, &self.events, &self.core);
+        for (job, phase) in phases(&self.events, &self.commands, &self.core) {
+            if let Some(entry) = self.jobs.get_mut(job).filter(|entry| entry.times.ended.is_none()) {
+                entry.phases.enter(now, phase);
+            }
+        }
         self.events.clear();
         let mut commands = std::mem::take(&mut self.commands);
         for command in commands.drain(..) {

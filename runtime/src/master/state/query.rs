@@ -1,6 +1,8 @@
 //! Read-only queries of clients about jobs and workers.
 
+use super::deciders::LiveDeciders;
 use super::fleet::Fleet;
+use super::forecast::Forecast;
 use super::job::StatusContext;
 use super::jobs::Jobs;
 use crate::api::{JobStatus, JobTrace, WorkLeft, WorkerStatus};
@@ -14,6 +16,8 @@ pub(crate) struct Queries<'a> {
     pub(super) core: &'a Core,
     pub(super) jobs: &'a Jobs,
     pub(super) fleet: &'a Fleet,
+    /// The last forecast and what another one needs; `None` to forecast nothing.
+    pub(super) forecast: Option<(&'a Forecast, &'a LiveDeciders)>,
 }
 
 impl Queries<'_> {
@@ -54,8 +58,11 @@ impl Queries<'_> {
         let work =
             sizes.map(|sizes| WorkLeft { whole: sizes.whole.0.map(finite), left: sizes.left.0.map(finite) });
         let backups = in_core.map(|job| job.attempts.backups);
+        let time_left =
+            self.forecast.and_then(|(forecast, deciders)| forecast.of_job(now, id, self.core, deciders));
         let (workers, slots) = self.fleet.size();
-        Some(job.status(now, id, StatusContext { running, workers, slots, parts, built, backups, work }))
+        let context = StatusContext { running, workers, slots, parts, built, backups, work, time_left };
+        Some(job.status(now, id, context))
     }
 
     /// Trace of a job.

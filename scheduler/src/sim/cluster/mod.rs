@@ -21,6 +21,7 @@
 mod alone;
 mod check;
 mod engine;
+mod forecast;
 mod jobs;
 mod network;
 mod pieces;
@@ -30,6 +31,7 @@ mod tasks;
 mod timers;
 
 pub use alone::alone;
+pub use forecast::{FORECAST_TASKS_MAX, time_left};
 
 use crate::command::Command;
 use crate::core::{AheadConfig, CoreConfig, ShuffleOrder};

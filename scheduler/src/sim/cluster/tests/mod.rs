@@ -13,6 +13,7 @@ use proptest::prelude::*;
 
 mod alone;
 mod dividing;
+mod forecasting;
 mod preempting;
 mod same_core;
 mod scale;
