@@ -2,6 +2,7 @@
 """Simulates what divided tasks and preemption gain, and judges it by targets.
 
 usage: scripts/targets.py [--program target/release/gristmill] [--seeds 40] [--quick]
+       scripts/targets.py --real           real jobs on this machine, in the place of simulations
        scripts/targets.py --self-test      a program without a gain must miss the targets
 
 Prints Markdown. A ratio is the geometric mean over seeds of the mean flow time with a change by that without it, on the
@@ -10,9 +11,13 @@ same jobs, with its interval of 95 %. Ends with code 1 if a target is missed; `-
 import argparse
 import json
 import math
+import pathlib
+import random
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 # Quantiles of Student's t for 95 %, by degrees of freedom; beyond 40 that of 40.
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 7: 2.36, 9: 2.26, 19: 2.09, 39: 2.02}
@@ -25,6 +30,8 @@ KINDS = ["laptop", "map-heavy", "shuffle-heavy", "heavy-tailed"]
 NETWORKS = ["25MB/s", "100MB/s", "400MB/s", None]
 # The most that preemption may cost.
 PREEMPTION = 1.02
+# The most that a skewed job may take of the time of an even one.
+REAL = 1.15
 
 
 def flows(program: str, policies: str, workload: str, network, seeds: int, *more: str) -> list:
@@ -80,6 +87,57 @@ def preempted(program: str, seeds: int, networks: list, loads: list) -> bool:
     return met
 
 
+def megabytes(path: pathlib.Path, size: int, seed: int) -> str:
+    """Writes this many MiB of random words, the same block again and again."""
+    random.seed(seed)
+    words = [f"{random.getrandbits(40):x}" for _ in range(5000)]
+    block = ""
+    while len(block) < 1 << 20:
+        block += " ".join(random.choices(words, k=10)) + f" {random.getrandbits(30):x}\n"
+    with path.open("w") as file:
+        for _ in range(size):
+            file.write(block)
+    return str(path)
+
+
+def real(program: str, repetitions: int) -> bool:
+    """Jobs of four slots, each at 0.4 of a core's speed: skewed ones by even ones, without and with divisions."""
+    print("\n## Real jobs\n\nFour slots at 0.4 of their speed, medians. A ratio is by the time of an even job of the same size")
+    print("and, with a slow worker, of the speed that is there.\n")
+    print("| job | even | without `--divide` | with | at most | |\n|---|---|---|---|---|---|")
+    met = True
+    with tempfile.TemporaryDirectory() as scratch:
+        base = pathlib.Path(scratch)
+
+        def flow(*job: str) -> float:
+            def once() -> float:
+                out = base / "out"
+                shutil.rmtree(out, ignore_errors=True)
+                command = [program, "run", *job, "--output", str(out), "--json"]
+                status = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["status"]
+                return (status["ended_ns"] - status["arrived_ns"]) / 1e9
+            return statistics.median(once() for _ in range(repetitions))
+
+        def judge(name: str, even: float, job: list) -> bool:
+            without, divided = flow(*job), flow(*job, "--divide")
+            good = divided <= REAL * even
+            print(f"| {name} | {even:.2f} s | {without / even:.2f} | {divided / even:.2f} | {REAL:.2f} | {'met' if good else 'MISSED'} |")
+            return good
+
+        apart, whole = ["--workers", "4", "--slots", "1", "--speed"], ["--split-size", "8GiB"]
+        large = megabytes(base / "large", 4096, 1)
+        even = flow("wordcount", large, *apart, "0.4") * 4 / 3.1
+        met &= judge("word count of 4 GiB, one worker of four at a tenth", even, ["wordcount", large, *apart, "0.4,0.4,0.4,0.04"])
+        same = [megabytes(base / f"same{number}", 136, number) for number in range(8)]
+        skew = [megabytes(base / f"skew{number}", 640 if number == 7 else 64, number) for number in range(8)]
+        even = flow("wordcount", *same, *whole, *apart, "0.4")
+        met &= judge("word count of eight splits, one ten times as large", even, ["wordcount", *skew, *whole, *apart, "0.4"])
+        together = ["--workers", "1", "--slots", "4", "--speed", "0.4"]
+        even = flow("sort", *same, *together, "--reduces", "4")
+        met &= judge("sort into one part", even, ["sort", *same, *together, "--reduces", "1"])
+    return met
+
+
 def self_test() -> int:
     """Equal flow times must miss a target below 1, and clearly lower ones must meet it."""
     before = [10.0, 12.0, 9.0]
@@ -93,6 +151,7 @@ def main() -> int:
     parser.add_argument("--program", default="target/release/gristmill")
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--real", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
     if options.self_test:
@@ -103,6 +162,8 @@ def main() -> int:
     seeds = min(options.seeds, 4) if options.quick else options.seeds
     version = subprocess.run([options.program, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
     print(f"# Targets of divided tasks and of preemption\n\nMade by `scripts/targets.py --seeds {seeds}` with {version}; {' '.join(MACHINES)}.")
+    if options.real:
+        return 0 if real(options.program, 3) else 1
     met = [divided(options.program, seeds, loads), preempted(options.program, seeds, networks, loads[1:] or loads)]
     return 0 if all(met) else 1
 

@@ -48,10 +48,12 @@ impl Core {
         self.ledger.attempts.get(&id).is_some_and(|record| record.dying)
     }
 
-    /// True if this attempt was ordered to divide its input and has not responded.
+    /// True if this attempt was ordered to divide its input and has not responded, also if the order was withdrawn.
     #[must_use]
     pub fn is_dividing(&self, id: AttemptId) -> bool {
-        let ordered = |record: &Attempt| matches!(record.division, DivisionState::Ordered(_));
+        let ordered = |record: &Attempt| {
+            matches!(record.division, DivisionState::Ordered(_) | DivisionState::Withdrawn)
+        };
         self.ledger.attempts.get(&id).is_some_and(ordered)
     }
 

@@ -114,7 +114,10 @@ pub(crate) enum DivisionState {
     Possible,
     /// It was ordered to at this time and has not responded.
     Ordered(Time),
-    /// Its worker cannot divide it, or the order was withdrawn for a speculative attempt.
+    /// It was ordered to, and the order was withdrawn for a speculative attempt. If it responds after all, it makes
+    /// progress: then the speculative attempt is stopped.
+    Withdrawn,
+    /// Its worker cannot divide it.
     Refused,
 }
 

@@ -84,11 +84,10 @@ impl Ledger {
         work: Option<f64>,
         out: &mut Vec<Command>,
     ) {
-        let record = self.attempts.get_mut(&attempt).filter(|record| !record.dying);
-        let Some(record) = record else { return self.late() };
-        if !matches!(record.division, DivisionState::Ordered(_)) {
-            return self.discard(attempt, Failure::Cancelled, out);
+        if !self.takes_division(attempt, out) {
+            return;
         }
+        let record = self.attempts.get_mut(&attempt).expect("it takes the division");
         // One that makes way ends with what it has read.
         let ends = record.hold == SlotHold::Leaving;
         record.division = if ends { DivisionState::Refused } else { DivisionState::Possible };
@@ -101,6 +100,24 @@ impl Ledger {
         if let Err(cause) = job.map_waits(rest, &mut self.workers) {
             self.end(attempt.task.job, Outcome::Failed { cause }, out);
         }
+    }
+
+    /// True if the division that this attempt reports counts. One without an order is not read by another task, so that
+    /// the attempt is stopped.
+    pub(crate) fn takes_division(&mut self, attempt: AttemptId, out: &mut Vec<Command>) -> bool {
+        let Some(record) = self.attempts.get(&attempt).filter(|record| !record.dying) else {
+            self.late();
+            return false;
+        };
+        let counts = match record.division {
+            DivisionState::Ordered(_) => true,
+            DivisionState::Withdrawn => self.keep_first(attempt, out),
+            DivisionState::Possible | DivisionState::Refused => false,
+        };
+        if !counts {
+            self.discard(attempt, Failure::Cancelled, out);
+        }
+        counts
     }
 
     /// Stops an attempt that has given up a part of its input which no other task reads, so that its output must not
@@ -124,8 +141,10 @@ impl Ledger {
     /// Enters that an attempt cannot give up a part of its input. A map that cannot does not make way either.
     pub(crate) fn division_refused(&mut self, attempt: AttemptId) {
         match self.attempts.get_mut(&attempt) {
-            // It was withdrawn or answered in the meantime.
-            Some(record) if !matches!(record.division, DivisionState::Ordered(_)) => self.late(),
+            // It was answered before.
+            Some(record) if matches!(record.division, DivisionState::Possible | DivisionState::Refused) => {
+                self.late();
+            }
             Some(record) => {
                 record.division = DivisionState::Refused;
                 let makes_way = matches!(record.hold, SlotHold::Suspendable | SlotHold::Leaving);

@@ -8,7 +8,6 @@
 //! have each group once.
 
 use crate::command::Command;
-use crate::event::Failure;
 use crate::ids::{AttemptId, TaskKind};
 use crate::job::{Exact, SEGMENTS_MAX};
 use crate::ledger::attempts::{Attempt, DivisionState, SlotHold};
@@ -47,12 +46,10 @@ impl Ledger {
         out: &mut Vec<Command>,
     ) {
         let id = attempt.task.job;
-        let Some(record) = self.attempts.get_mut(&attempt).filter(|record| !record.dying) else {
-            return self.late();
-        };
-        if !matches!(record.division, DivisionState::Ordered(_)) {
-            return self.discard(attempt, Failure::Cancelled, out);
+        if !self.takes_division(attempt, out) {
+            return;
         }
+        let record = self.attempts.get_mut(&attempt).expect("it takes the division");
         record.division = DivisionState::Possible;
         let before = record.reads.max(left[0] + left[1]);
         record.reads = Bytes(before.0 - left[1].0);

@@ -2,7 +2,7 @@
 
 use super::driver::{JOB, Table, check, map, plain};
 use super::suspending::Ruthless;
-use crate::core::{CoreConfig, DivideLimits};
+use crate::core::{BackupLimits, CoreConfig, DivideLimits};
 use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskId};
 use crate::job::JobSpec;
@@ -87,6 +87,50 @@ fn first_map_of_a_job_is_not_cut_as_it_shows_how_long_maps_take() {
     table.submit(plain(3, 1));
     table.now = table.now + Span::whole_seconds(1);
     check(&table.submit(urgent()), "home job-2/0 at w1");
+}
+
+/// Builds a table with speculative attempts and two workers. The second has an order to divide its task, and a
+/// speculative attempt of that task runs on the first, for which the order was withdrawn.
+fn with_withdrawn_order() -> Table {
+    let backups = BackupLimits { peers_min: 1, ..BackupLimits::default() };
+    let config = CoreConfig {
+        dividing: Some(DivideLimits::default()),
+        backups: Some(backups),
+        ..CoreConfig::default()
+    };
+    let mut table = Table::with_config(Fifo::new(), config);
+    table.join(1);
+    table.join(1);
+    table.submit(plain(2, 1));
+    table.now = table.now + Span::whole_seconds(1);
+    let mut orders = table.map_done(map(0, 0));
+    for _ in 0..100 {
+        table.now = table.now + Span::milliseconds(100);
+        orders.extend(table.handle(&[Event::Tick]));
+    }
+    assert!(orders.contains(&"divide map-1.0 on w2".to_owned()), "{orders:?}");
+    assert!(orders.contains(&"launch map-1.1 on w1".to_owned()), "{orders:?}");
+    table
+}
+
+#[test]
+fn attempt_that_divides_after_its_order_was_withdrawn_goes_on_and_its_speculative_attempt_is_stopped() {
+    let mut table = with_withdrawn_order();
+    let orders = table.handle(&[divided(map(1, 0), 1000)]);
+    assert_eq!(orders[..2], ["kill map-1.1 on w1", "map-1.0 keeps 1000, map-2 is new"], "{orders:?}");
+    table.fail(map(1, 1), Failure::Cancelled);
+    table.map_done(map(1, 0));
+    table.map_done(map(2, 0));
+    assert_eq!(table.job(JOB).maps.done, 3);
+    assert_eq!(table.job(JOB).attempts.failed, [0; Failure::ALL.len()], "no attempt has failed");
+}
+
+#[test]
+fn attempt_that_refuses_after_its_order_was_withdrawn_races_on() {
+    let mut table = with_withdrawn_order();
+    check(&table.handle(&[Event::DivisionRefused { attempt: map(1, 0) }]), "");
+    let orders = table.map_done(map(1, 1));
+    assert!(orders.contains(&"kill map-1.0 on w2".to_owned()), "{orders:?}");
 }
 
 #[test]

@@ -66,8 +66,8 @@ impl Ledger {
         if let Some(record) = self.attempts.get_mut(&first)
             && matches!(record.division, DivisionState::Ordered(_))
         {
-            // The order is withdrawn: both attempts must read the same split.
-            record.division = DivisionState::Refused;
+            // Both attempts must read the same input.
+            record.division = DivisionState::Withdrawn;
         }
         self.attempts.insert(attempt, Attempt::running(worker, self.now));
         self.backups.racing.insert(task);
@@ -116,6 +116,25 @@ impl Ledger {
         {
             job.second_becomes_home(winner.task.index, &self.workers, out);
         }
+    }
+
+    /// Stops the speculative attempt of a task whose first attempt has divided its input. Returns false if that attempt
+    /// may publish already.
+    pub(crate) fn keep_first(&mut self, first: AttemptId, out: &mut Vec<Command>) -> bool {
+        let Some(job) = self.jobs.get(&first.task.job) else { return false };
+        let tries = job.tries(first.task);
+        if tries.backup.is_none() || tries.permit.is_some() {
+            return tries.backup.is_none() && tries.current == first.epoch;
+        }
+        self.win(first, self.now, out);
+        if first.task.kind == TaskKind::Reduce
+            && let Some(job) = self.jobs.get_mut(&first.task.job)
+        {
+            job.tries_mut(first.task).backups_failed += 1;
+            job.close_second(first.task.index, &self.workers, out);
+            self.runs_alone(first);
+        }
+        true
     }
 
     /// Handles an attempt that started at `started` and left the table without a result.
