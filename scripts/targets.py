@@ -113,7 +113,7 @@ def real(program: str, repetitions: int) -> bool:
             def once() -> float:
                 out = base / "out"
                 shutil.rmtree(out, ignore_errors=True)
-                command = [program, "run", *job, "--output", str(out), "--json"]
+                command = [program, "run", *job, "--output", str(out), "--json", "--quiet"]
                 status = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["status"]
                 return (status["ended_ns"] - status["arrived_ns"]) / 1e9
             return statistics.median(once() for _ in range(repetitions))

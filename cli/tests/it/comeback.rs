@@ -450,6 +450,30 @@ fn job_whose_client_died_while_it_published_ends_under_the_third_master_in_order
 }
 
 #[test]
+fn job_whose_client_and_then_whose_master_died_while_they_published_ends_under_the_next_master() {
+    let sandbox = Sandbox::new();
+    sandbox.write("faults/master.client", "1");
+    let standing = Standing::start(&sandbox, 1);
+    sandbox.arm("output.renamed");
+    let (input, output) = (sandbox.write("text", "b a\na\n"), sandbox.text("out"));
+    let submit = sandbox.gristmill(["submit", "wordcount", &input, "--output", &output]).start();
+    sandbox.stopped_at("output.renamed");
+    sandbox.arm("output.all-renamed");
+    assert_eq!(sandbox.kill_at("output.renamed"), submit.pid());
+    submit.finish();
+    let Standing { master, workers, .. } = standing;
+    assert_eq!(sandbox.kill_at("output.all-renamed"), master.pid(), "it publishes in the client's place");
+    master.finish();
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(0);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+    let standing = Standing::new(&sandbox, master, workers, join);
+    standing.await_workers(1);
+    standing.end();
+}
+
+#[test]
 fn attached_submit_gives_up_with_the_code_of_a_lost_cluster_when_no_master_comes() {
     let sandbox = Sandbox::new();
     sandbox.write("faults/client.patience", "500");

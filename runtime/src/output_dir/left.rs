@@ -11,6 +11,7 @@ use super::{OutputError, SUCCESS, Success, claim};
 use crate::api::{BuiltPart, Submission};
 use gristmill_worker::commit::{TEMPORARY, nonce_of};
 use gristmill_worker::directory::Directory;
+use gristmill_worker::fault;
 use gristmill_worker::protocol::Part;
 use std::collections::BTreeMap;
 use std::io;
@@ -121,6 +122,7 @@ impl OutputDirectory {
             file.check_built(&self.temporary)?;
             self.publish_file(&file, sync, &mut directories)?;
         }
+        fault::place("output.all-renamed");
         Ok(())
     }
 }

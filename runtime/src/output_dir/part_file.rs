@@ -175,6 +175,14 @@ impl PartFile<'_> {
         temporary.path(self.first())
     }
 
+    /// Removes the files that were appended to the first, once that is published: so the rests of one part at a time need
+    /// room twice. What cannot be removed here is removed with the directory.
+    pub(super) fn remove_rests(&self, temporary: &Directory) {
+        for rest in self.built.iter().skip(1) {
+            let _ = temporary.remove_file(&rest.name);
+        }
+    }
+
     /// Appends its other files to the first. With `sync`, all is on disk before this returns. May be repeated after an
     /// error. Does nothing if one attempt has built it.
     pub(super) fn join(&self, temporary: &Directory, sync: bool) -> io::Result<()> {

@@ -97,7 +97,9 @@ impl OutputDirectory {
             fault::error("output.rename")?;
             self.temporary.publish(file.first(), directory, file.part)
         })
-        .map_err(OutputError::io("publish", &directory.path(file.part)))
+        .map_err(OutputError::io("publish", &directory.path(file.part)))?;
+        file.remove_rests(&self.temporary);
+        Ok(())
     }
 
     /// Directory of the parts of an output. That of a named output is created if it does not exist.

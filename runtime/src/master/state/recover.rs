@@ -240,6 +240,11 @@ impl MasterState {
             return self.jobs.close_output(now, id, outcome, true);
         }
         if job.state.ended() {
+            // The client died before it had closed the output, and then the master that closed it in its place.
+            let is_open = !*job.output.closed.borrow();
+            if job.submission.attached && !job.followers.client && is_open {
+                self.jobs.close_for_client(id);
+            }
             return;
         }
         job.incident(now, "the master that had the job ended; another goes on with it, and what its tasks had printed before is lost");

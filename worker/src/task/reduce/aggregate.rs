@@ -19,8 +19,6 @@ pub(super) struct Aggregate<V: Value> {
     pub(super) runs: Vec<SegmentData>,
     pub(super) setting: WriteSetting,
     pub(super) partition: u32,
-    /// Keys that are totalled; pairs of others are dropped.
-    pub(super) bounds: KeyBounds,
 }
 
 impl<V: Value> Aggregate<V> {
@@ -38,11 +36,7 @@ impl<V: Value> Aggregate<V> {
             let mut readers = readers.collect::<Result<Vec<_>, _>>()?;
             for slice in 0..self.slices.count {
                 for reader in &mut readers {
-                    if self.bounds.are_all() {
-                        self.add_slice::<R, false>(reader, slice, context.progress, groups)?;
-                    } else {
-                        self.add_slice::<R, true>(reader, slice, context.progress, groups)?;
-                    }
+                    self.add_slice(reader, slice, context.progress, groups)?;
                 }
                 if 1 < self.slices.count && fill.is_to_be_written(self.combining.fill()) {
                     self.spill(context.progress)?;
@@ -63,8 +57,8 @@ impl<V: Value> Aggregate<V> {
         reduce_runs(runs, &mut *combine.make(), groups)
     }
 
-    /// Adds the pairs of one segment in a slice to the totals; if `BOUNDED`, those within the bounds.
-    fn add_slice<R: Reducer<Value = V>, const BOUNDED: bool>(
+    /// Adds the pairs of one segment in a slice to the totals.
+    fn add_slice<R: Reducer<Value = V>>(
         &mut self,
         segment: &mut SliceReader,
         slice: u32,
@@ -73,10 +67,6 @@ impl<V: Value> Aggregate<V> {
     ) -> Result<(), TaskFailure> {
         let slices = self.slices;
         while let Some(pair) = segment.next(&slices, slice)? {
-            if BOUNDED && !self.bounds.contain(pair.key()) {
-                progress.step()?;
-                continue;
-            }
             groups.meter.pair(pair.key().len() + pair.value().len())?;
             if let Some(narrator) = &mut groups.meter.narrator {
                 narrator.read(pair.header().id.map, pair.key(), pair.value());

@@ -51,6 +51,10 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
     groups.start(&TaskContext::from_attempt(&context, &groups.counters).of_partition(partition))?;
     let setting = WriteSetting { map: partition, order: SegmentOrder::Key, ..write_setting(&context, false) };
     match &plan.combine {
+        Some(_) if !bounds.are_all() => {
+            let message = "a reduce with a combiner is never divided, and cannot reduce some of its keys";
+            return Err(TaskFailure::Config { message: message.to_owned() });
+        }
         Some(combine) => {
             let by_hash = plan.partition.is_none() && plan.order == KeyOrder::EachPart;
             let share = if by_hash { (partition, context.settings.partitions) } else { (0, 1) };
@@ -58,8 +62,7 @@ pub(super) fn run<K: Key, V: Value, R: Reducer<Key = K, Value = V>>(
             let slices = HashSlices::plan::<V>(&headers, &segments, room)?;
             let memory = context.settings.recycler.take::<TableMemory<V>>().unwrap_or_default();
             let table = slices.table(combine.make(), context.settings.merge_bytes, memory);
-            let runs = Vec::new();
-            let aggregate = Aggregate { combining: table, slices, runs, setting, partition, bounds };
+            let aggregate = Aggregate { combining: table, slices, runs: Vec::new(), setting, partition };
             aggregate.run(segments, combine, &context, &mut groups)?;
         }
         None => {
