@@ -102,19 +102,9 @@ impl MasterState {
                     self.events.push(Event::SuspensionRefused { attempt });
                 }
             }
-            WorkerFrame::Divided { attempt, kept } => {
-                let event = Event::MapDivided { attempt, kept: Bytes(kept), work: None };
-                self.divided(now, from, attempt, event);
-            }
-            WorkerFrame::ReduceDivided { attempt, key, left } => {
-                let event = Event::ReduceDivided { attempt, key, left: left.map(Bytes), work: None };
-                self.divided(now, from, attempt, event);
-            }
-            WorkerFrame::NotDivided { attempt } => {
-                if worker.running.contains_key(&attempt) {
-                    self.events.push(Event::DivisionRefused { attempt });
-                }
-            }
+            WorkerFrame::Divided { attempt, .. }
+            | WorkerFrame::ReduceDivided { attempt, .. }
+            | WorkerFrame::NotDivided { attempt } => self.divided(now, from, attempt, frame),
             WorkerFrame::Fetched { outputs, from: holder, started_ns, ended_ns } => {
                 let times = (shift(started_ns, worker.offset_ns), shift(ended_ns, worker.offset_ns));
                 for output in outputs {
@@ -134,11 +124,21 @@ impl MasterState {
         }
     }
 
-    /// Enters that an attempt has given up the end of its input. If the order was withdrawn, or the input cannot be
+    /// Enters that an attempt has given up the end of its input, or cannot. If the order was withdrawn, or the input cannot be
     /// divided there, no task reads the end, so that the attempt does not count.
-    fn divided(&mut self, now: Time, from: WorkerId, attempt: AttemptId, division: Event) {
+    fn divided(&mut self, now: Time, from: WorkerId, attempt: AttemptId, frame: WorkerFrame) {
         if self.fleet.get(from).is_none_or(|worker| !worker.running.contains_key(&attempt)) {
             return;
+        }
+        let division = match frame {
+            WorkerFrame::Divided { kept, .. } => Event::MapDivided { attempt, kept: Bytes(kept), work: None },
+            WorkerFrame::ReduceDivided { key, left, .. } => {
+                Event::ReduceDivided { attempt, key, left: left.map(Bytes), work: None }
+            }
+            _ => Event::DivisionRefused { attempt },
+        };
+        if matches!(division, Event::DivisionRefused { .. }) {
+            return self.events.push(division);
         }
         let is_possible = self.jobs.get(attempt.task.job).is_some_and(|job| match &division {
             Event::MapDivided { kept, .. } if attempt.task.kind == TaskKind::Map => {

@@ -19,7 +19,7 @@ fn forecasts(policy: &str, jobs: Vec<Job>) -> Vec<[f64; 2]> {
     let mut calls = 0_u32;
     let mut after = |core: &Core| {
         calls += 1;
-        if calls % 50 != 0 {
+        if !u32::is_multiple_of(calls, 50) {
             return;
         }
         let now = core.now().seconds();
