@@ -7,6 +7,7 @@ use gristmill_scheduler::sim::cluster::{Deciders, time_left};
 use gristmill_scheduler::units::{Span, Time};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Minimum age of a forecast before another one is made. One takes up to about 10 ms.
 const FORECAST_EVERY: Span = Span::whole_seconds(1);
@@ -37,5 +38,6 @@ impl Forecast {
 
 fn forecast(core: &Core, deciders: &LiveDeciders) -> Option<BTreeMap<JobId, Span>> {
     let policy = deciders.registry.make_policy(&deciders.names.policy).ok()?;
-    time_left(core, Deciders::with_policy(policy))
+    // A forecast is information: an error in the simulation must not end the master.
+    catch_unwind(AssertUnwindSafe(|| time_left(core, Deciders::with_policy(policy)))).ok()?
 }

@@ -4,7 +4,7 @@
 //! policy starts without memory of the past.
 
 use super::{Config, Deciders, NetworkConfig, SimWorker, run};
-use crate::core::{Core, JobSnapshot};
+use crate::core::{Core, CoreConfig, JobSnapshot};
 use crate::estimate::Oracle;
 use crate::event::Slots;
 use crate::ids::{JobId, TaskKind};
@@ -38,7 +38,8 @@ pub fn time_left(core: &Core, deciders: Deciders) -> Option<BTreeMap<JobId, Span
     let config = Config {
         workers: workers.collect(),
         network: NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() },
-        core: core.config().clone(),
+        // The simulator knows no speculative attempts.
+        core: CoreConfig { backups: None, ..core.config().clone() },
         ..Config::uniform(0, Slots::Unified(1))
     };
     let deciders = Deciders { estimator: Some(Box::new(Oracle)), ..deciders };

@@ -238,7 +238,7 @@ proptest! {
     #[test]
     fn a_reduce_within_bounds_has_the_groups_within_them(
         seed: u64,
-        kind in prop_oneof![Just(Kind::Plain), Just(Kind::Grouped), Just(Kind::Combining)],
+        kind in prop_oneof![Just(Kind::Plain), Just(Kind::Grouped)],
         means in prop_oneof![Just(Means::PLENTY), Just(TIGHT)],
     ) {
         let mut draws = ChaCha8Rng::seed_from_u64(seed);
