@@ -424,6 +424,17 @@ fn second_signal_abandons_jobs_and_says_how_many() {
     standing.end();
 }
 
+/// Starts another master for the only worker of a cluster, and waits until the master has published the output of its job.
+fn next_master_publishes(sandbox: &Sandbox, workers: Vec<Running>) {
+    let master = sandbox.gristmill(["master"]).start();
+    let join = await_join_line(&master);
+    sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(0);
+    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
+    let standing = Standing::new(sandbox, master, workers, join);
+    standing.await_workers(1);
+    standing.end();
+}
+
 #[test]
 fn job_whose_client_died_while_it_published_ends_under_the_third_master_in_order() {
     for place in ["output.renamed", "output.all-renamed"] {
@@ -439,13 +450,7 @@ fn job_whose_client_died_while_it_published_ends_under_the_third_master_in_order
         let workers = end_master(standing, Signal::TERM);
         // The limit has passed by now: it counts from when the master first noticed the client's absence.
         sandbox.write("faults/master.client", "1");
-        let master = sandbox.gristmill(["master"]).start();
-        let join = await_join_line(&master);
-        sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(0);
-        assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
-        let standing = Standing::new(&sandbox, master, workers, join);
-        standing.await_workers(1);
-        standing.end();
+        next_master_publishes(&sandbox, workers);
     }
 }
 
@@ -464,13 +469,7 @@ fn job_whose_client_and_then_whose_master_died_while_they_published_ends_under_t
     let Standing { master, workers, .. } = standing;
     assert_eq!(sandbox.kill_at("output.all-renamed"), master.pid(), "it publishes in the client's place");
     master.finish();
-    let master = sandbox.gristmill(["master"]).start();
-    let join = await_join_line(&master);
-    sandbox.gristmill(["wait", "job-1", "--quiet"]).finish().expect_code(0);
-    assert_eq!(oracle::names(&sandbox.path("out")), ["_SUCCESS", "part-00000"]);
-    let standing = Standing::new(&sandbox, master, workers, join);
-    standing.await_workers(1);
-    standing.end();
+    next_master_publishes(&sandbox, workers);
 }
 
 #[test]

@@ -17,8 +17,14 @@ fn parts(status: &Value) -> ([u64; 3], u64) {
 
 #[test]
 fn time_left_counts_the_queue_and_the_parts_of_the_flow_time_add_up() {
+    for estimator in ["history", "tasks"] {
+        time_left_counts_the_queue(estimator);
+    }
+}
+
+fn time_left_counts_the_queue(estimator: &str) {
     let sandbox = Sandbox::new();
-    let master = sandbox.gristmill(["cluster", "master"]).start();
+    let master = sandbox.gristmill(["cluster", "master", "--estimator", estimator]).start();
     let join = await_join_line(&master);
     let worker = sandbox.gristmill(["cluster", "worker", "--workers", "1", "--slots", "2"]).start();
     let standing = Standing::new(&sandbox, master, vec![worker], join);

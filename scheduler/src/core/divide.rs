@@ -23,10 +23,11 @@ impl Core {
     pub(super) fn divide(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         let limits = ledger.config.dividing.clone()?;
-        let pool = |kind: TaskKind| ledger.workers.pool(kind);
+        let kinds = [TaskKind::Map, TaskKind::Reduce];
+        let pools = kinds.map(|kind| ledger.workers.pool(kind));
         let mut wanted = [0; 2];
-        for kind in [TaskKind::Map, TaskKind::Reduce] {
-            wanted[pool(kind)] = ledger.workers.free_of(kind) as usize;
+        for kind in kinds {
+            wanted[pools[kind as usize]] = ledger.workers.free_of(kind) as usize;
         }
         if wanted == [0; 2] || ledger.attempts.is_empty() {
             return None;
@@ -38,19 +39,18 @@ impl Core {
             matches!(record.division, DivisionState::Ordered(_)) && !record.hold.is_parked()
         };
         for (attempt, _) in ledger.attempts.iter().filter(|(_, record)| ordered(record)) {
-            let wanted = &mut wanted[pool(attempt.task.kind)];
+            let wanted = &mut wanted[pools[attempt.task.kind as usize]];
             *wanted = wanted.saturating_sub(1);
         }
         let mut found = candidates(ledger, &limits);
         found.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
-        found.retain(|(_, attempt)| {
-            let wanted = &mut wanted[pool(attempt.task.kind)];
-            let divides = 0 < *wanted;
-            *wanted -= usize::from(divides);
-            divides
-        });
         ledger.waits.next_division = ledger.now + limits.look_after;
         for (_, attempt) in found {
+            let wanted = &mut wanted[pools[attempt.task.kind as usize]];
+            if *wanted == 0 {
+                continue;
+            }
+            *wanted -= 1;
             ledger.order_division(attempt);
             let worker = ledger.attempts[&attempt].worker;
             commands.push(Command::Divide { attempt, worker, at_once: false });
@@ -68,7 +68,7 @@ fn candidates(ledger: &Ledger, limits: &DivideLimits) -> Vec<(f64, AttemptId)> {
         TaskKind::Map if !map_fits(ledger, attempt) => None,
         TaskKind::Map => seconds_left(ledger, attempt, record),
         TaskKind::Reduce if !ledger.may_divide_reduce(attempt, record, limits.added_max) => None,
-        TaskKind::Reduce => reduce_left(ledger, attempt, record),
+        TaskKind::Reduce => seconds_left(ledger, attempt, record),
     };
     let all = ledger.attempts.iter().filter_map(|(&attempt, record)| Some((left(attempt, record)?, attempt)));
     all.filter(|(left, _)| worth <= *left).collect()
@@ -81,32 +81,23 @@ fn map_fits(ledger: &Ledger, attempt: AttemptId) -> bool {
     idle.any(|at| job.fits(attempt.task.index, at, &ledger.workers))
 }
 
-/// Estimated time left of a running reduce in seconds; `None` until it has shown its rate.
-fn reduce_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option<f64> {
-    let (at, read) = record.read?;
-    let job = &ledger.jobs[&attempt.task.job];
-    let exact = job.spec.exact.as_ref().map(|exact| exact.reduces[attempt.task.index as usize]);
-    let share = read.0 as f64 / record.reads.0.max(1) as f64;
-    let running = RunningMeasurements {
-        ran: record.ran + ledger.now.since(record.since),
-        read: Some((record.ran + at.since(record.since), share)),
-        usual: Span((exact.unwrap_or(0.0) * 1e9) as u64),
-        slowness: ledger.workers.get(record.worker).map_or(1.0, Worker::slowness),
-    };
-    (exact.is_some() || running.shows_rate()).then(|| running.remaining_seconds())
-}
-
-/// Estimated time left of a running map in seconds; `None` if neither it nor a map of its job has shown a rate.
+/// Estimated time left of a running task in seconds; `None` if neither it nor, for a map, one of its job has shown a rate.
 pub(super) fn seconds_left(ledger: &Ledger, attempt: AttemptId, record: &Attempt) -> Option<f64> {
     let job = &ledger.jobs[&attempt.task.job];
-    let input = job.input_of(attempt.task).0 as f64;
-    let exact = job.spec.exact.as_ref().map(|exact| exact.maps[attempt.task.index as usize]);
-    let (time, done) = (job.work.maps_done.took.seconds(), job.work.input_done.0 as f64);
-    let usual = exact.or_else(|| (0.0 < done).then(|| time / done * input));
-    let read = record.read.map(|(at, bytes)| (at.since(record.since), bytes.0 as f64 / input.max(1.0)));
+    let (exact, place) = (job.spec.exact.as_ref(), attempt.task.index as usize);
+    let (input, usual) = match attempt.task.kind {
+        TaskKind::Map => {
+            let input = job.input_of(attempt.task).0 as f64;
+            let (time, done) = (job.work.maps_done.took.seconds(), job.work.input_done.0 as f64);
+            let by_peers = || (0.0 < done).then(|| time / done * input);
+            (input, exact.map(|exact| exact.maps[place]).or_else(by_peers))
+        }
+        TaskKind::Reduce => (record.reads.0 as f64, exact.map(|exact| exact.reduces[place])),
+    };
+    let ran_at = |at: Time| record.ran + at.since(record.since);
     let running = RunningMeasurements {
-        ran: ledger.now.since(record.since),
-        read,
+        ran: ran_at(ledger.now),
+        read: record.read.map(|(at, bytes)| (ran_at(at), bytes.0 as f64 / input.max(1.0))),
         usual: Span((usual.unwrap_or(0.0) * 1e9) as u64),
         slowness: ledger.workers.get(record.worker).map_or(1.0, Worker::slowness),
     };

@@ -2,7 +2,7 @@
 
 use crate::core::{AttemptSnapshot, Core, JobSnapshot, PolicyPanics, ShuffleOrder, WorkerSnapshot};
 use crate::ids::{AttemptId, HostId, JobId, TaskId, TaskKind, WorkerId};
-use crate::job::{Exact, JobSpec};
+use crate::job::JobSpec;
 use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Worker};
@@ -254,12 +254,6 @@ impl Core {
     /// Returns the live workers by id.
     pub(crate) fn live_workers(&self) -> impl Iterator<Item = &Worker> {
         self.ledger.workers.iter()
-    }
-
-    /// Returns the exact work of a live job, with the maps that divisions added.
-    #[must_use]
-    pub(crate) fn exact(&self, job: JobId) -> Option<&Exact> {
-        self.ledger.jobs.get(&job)?.spec.exact.as_ref()
     }
 
     /// True if running tasks may be divided.

@@ -1,5 +1,5 @@
 //! Estimate of the time left of a running attempt, and if a speculative attempt would be faster: the estimate of LATE.
-//! Divisions of maps use the same estimate.
+//! Divisions use the same estimate.
 //!
 //! Zaharia et al., *Improving MapReduce Performance in Heterogeneous Environments*, OSDI 2008, section 4. The
 //! progress rate of an attempt is its progress score divided by the time it has run. The time left is `(1 -

@@ -12,9 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Minimum age of a forecast before another one is made. One takes up to about 10 ms.
 const FORECAST_EVERY: Span = Span::whole_seconds(1);
 
-/// Estimator whose sizes are numbers of tasks instead of seconds.
-const WITHOUT_SECONDS: &str = "tasks";
-
 /// The last forecast: its time, and the times left by then.
 #[derive(Default)]
 pub(super) struct Forecast(RefCell<Option<(Time, BTreeMap<JobId, Span>)>>);
@@ -24,9 +21,6 @@ impl Forecast {
     /// then, and where nothing can be forecast.
     pub(super) fn of_job(&self, now: Time, id: JobId, core: &Core, deciders: &LiveDeciders) -> Option<Span> {
         let job = core.job(id).filter(|job| job.ended.is_none() && 0 < job.maps.done)?;
-        if deciders.names.estimator.starts_with(WITHOUT_SECONDS) {
-            return None;
-        }
         let mut last = self.0.borrow_mut();
         if last.as_ref().is_none_or(|(at, _)| *at + FORECAST_EVERY <= now) {
             *last = Some((now, forecast(core, deciders).unwrap_or_default()));

@@ -135,11 +135,8 @@ impl MasterState {
             WorkerFrame::ReduceDivided { key, left, .. } => {
                 Event::ReduceDivided { attempt, key, left: left.map(Bytes), work: None }
             }
-            _ => Event::DivisionRefused { attempt },
+            _ => return self.events.push(Event::DivisionRefused { attempt }),
         };
-        if matches!(division, Event::DivisionRefused { .. }) {
-            return self.events.push(division);
-        }
         let is_possible = self.jobs.get(attempt.task.job).is_some_and(|job| match &division {
             Event::MapDivided { kept, .. } if attempt.task.kind == TaskKind::Map => {
                 let split = job.submission.splits.get(attempt.task.index as usize);

@@ -28,11 +28,9 @@ pub(super) struct LiveJob {
     pub(super) reduces: Arc<[f64]>,
     /// Bytes of one segment of a map that was not divided.
     pub(super) segment: f64,
-    /// Fractions of such a segment that the maps of divisions make.
-    pub(super) shares: BTreeMap<u32, f64>,
-    /// Number of partitions, and fractions of one that the reduces of divisions read.
     pub(super) partitions: usize,
-    pub(super) reduce_shares: BTreeMap<u32, f64>,
+    pub(super) map_shares: TaskShares,
+    pub(super) reduce_shares: TaskShares,
     pub(super) work: PerStation<f64>,
     pub(super) deadline: Option<Time>,
     pub(super) weight: f64,
@@ -42,10 +40,29 @@ pub(super) struct LiveJob {
     pub(super) homes: BTreeMap<WorkerId, Vec<u32>>,
 }
 
+/// Fractions of an undivided task's bytes that the tasks of divisions have; that of others is 1.
+#[derive(Default)]
+pub(super) struct TaskShares(BTreeMap<u32, f64>);
+
+impl TaskShares {
+    fn of(&self, task: u32) -> f64 {
+        self.0.get(&task).copied().unwrap_or(1.0)
+    }
+
+    /// Splits the share of a task in the ratio of the lengths that it and its rest have now.
+    fn divide(&mut self, task: u32, rest: u32, lengths: &[f64]) {
+        let [kept, given] = [task, rest].map(|task| lengths[task as usize]);
+        let share = self.of(task);
+        let front = if 0.0 < kept + given { share * kept / (kept + given) } else { share };
+        self.0.insert(task, front);
+        self.0.insert(rest, share - front);
+    }
+}
+
 impl LiveJob {
     /// Returns the bytes of one segment of this map.
     pub(super) fn segment(&self, map: u32) -> f64 {
-        self.segment * self.shares.get(&map).copied().unwrap_or(1.0)
+        self.segment * self.map_shares.of(map)
     }
 
     /// Returns the output bytes of this map.
@@ -53,36 +70,23 @@ impl LiveJob {
         Bytes((self.segment(map) * self.partitions as f64).ceil() as u64)
     }
 
-    /// Returns the fraction of a partition that this reduce reads.
-    pub(super) fn reduce_share(&self, reduce: u32) -> f64 {
-        self.reduce_shares.get(&reduce).copied().unwrap_or(1.0)
-    }
-
     /// Returns the input bytes of a reduce.
     pub(super) fn input_of_reduce(&self, reduce: u32) -> f64 {
-        self.segment * (self.maps.len() - self.added) as f64 * self.reduce_share(reduce)
-    }
-
-    /// Enters that the end of a reduce is the reduce `rest` from now on, with the lengths of all reduces.
-    pub(super) fn divide_reduce(&mut self, reduce: u32, rest: u32, lengths: Arc<[f64]>) {
-        let [kept, given] = [reduce, rest].map(|reduce| lengths[reduce as usize]);
-        let share = self.reduce_share(reduce);
-        let front = if 0.0 < kept + given { share * kept / (kept + given) } else { share };
-        self.reduce_shares.insert(reduce, front);
-        self.reduce_shares.insert(rest, share - front);
-        self.reduces = lengths;
+        self.segment * (self.maps.len() - self.added) as f64 * self.reduce_shares.of(reduce)
     }
 
     /// Enters that the end of a map is the map `rest` from now on, with the lengths of all maps.
-    pub(super) fn divide(&mut self, map: u32, rest: u32, lengths: Arc<[f64]>) {
-        let [kept, given] = [map, rest].map(|map| lengths[map as usize]);
-        let share = self.shares.get(&map).copied().unwrap_or(1.0);
-        let front = if 0.0 < kept + given { share * kept / (kept + given) } else { share };
-        self.shares.insert(map, front);
-        self.shares.insert(rest, share - front);
-        self.maps = lengths;
+    pub(super) fn divide(&mut self, map: u32, rest: u32, lengths: &Arc<[f64]>) {
+        self.map_shares.divide(map, rest, lengths);
+        self.maps = Arc::clone(lengths);
         self.maps_left += 1;
         self.added += 1;
+    }
+
+    /// Enters that the end of a reduce is the reduce `rest` from now on, with the lengths of all reduces.
+    pub(super) fn divide_reduce(&mut self, reduce: u32, rest: u32, lengths: &Arc<[f64]>) {
+        self.reduce_shares.divide(reduce, rest, lengths);
+        self.reduces = Arc::clone(lengths);
     }
 }
 
@@ -122,9 +126,9 @@ pub(super) fn prepare(
         maps_left: maps.len(),
         added: 0,
         segment,
-        shares: BTreeMap::new(),
         partitions: reduces.len(),
-        reduce_shares: BTreeMap::new(),
+        map_shares: TaskShares::default(),
+        reduce_shares: TaskShares::default(),
         work: PerStation::new(sum(&maps), seconds, sum(&reduces)),
         deadline: job.deadline.map(time_of),
         weight,

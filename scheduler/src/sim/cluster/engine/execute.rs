@@ -76,15 +76,15 @@ impl<'a> Engine<'a> {
                 }
                 Command::Divide { attempt, at_once, .. } => self.divide(attempt, at_once),
                 Command::MapAdded { attempt, rest, .. } => {
-                    let exact = self.core.exact(attempt.task.job).map(|exact| exact.maps.clone());
-                    if let Some((job, maps)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
-                        job.divide(attempt.task.index, rest, maps);
+                    let exact = self.core.spec(attempt.task.job).and_then(|spec| spec.exact.as_ref());
+                    if let Some((job, exact)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
+                        job.divide(attempt.task.index, rest, &exact.maps);
                     }
                 }
                 Command::ReduceAdded { attempt, worker, rest, .. } => {
-                    let exact = self.core.exact(attempt.task.job).map(|exact| exact.reduces.clone());
-                    if let Some((job, reduces)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
-                        job.divide_reduce(attempt.task.index, rest, reduces);
+                    let exact = self.core.spec(attempt.task.job).and_then(|spec| spec.exact.as_ref());
+                    if let Some((job, exact)) = self.jobs.get_mut(&attempt.task.job).zip(exact) {
+                        job.divide_reduce(attempt.task.index, rest, &exact.reduces);
                         job.homes.entry(worker).or_default().push(rest);
                     }
                 }

@@ -1,7 +1,7 @@
 //! Tests of the forecast of the time left, against the times that jobs then take.
 
 use super::*;
-use crate::core::Core;
+use crate::core::{BackupLimits, Core, CoreConfig};
 use crate::ids::{HostId, JobId, WorkerId};
 use crate::job::{Exact, JobSpec, MapSpec};
 use crate::units::Bytes;
@@ -58,24 +58,45 @@ fn time_left_of_jobs_of_known_size_is_within_a_quarter_in_the_median_also_while_
     }
 }
 
+/// Core, and the events by which two workers of 4 slots join.
+fn core_of_8_slots(core: CoreConfig, deciders: Deciders) -> (Core, [Event; 2]) {
+    let config = Config { core, ..unified(1, 1) };
+    let slots = Slots::Unified(4);
+    let joined = [1, 2].map(|id| Event::WorkerJoined { worker: WorkerId(id), host: HostId(id), slots });
+    (check::core_of(&config, deciders).unwrap(), joined)
+}
+
+/// Arrival of a job of maps that take this many seconds each.
+fn arrived(job: u32, maps: usize, seconds: f64) -> Event {
+    let exact = Exact { maps: vec![seconds; maps].into(), shuffle_bytes: 0.0, reduces: [].into() };
+    let maps = vec![MapSpec::anywhere(Bytes(1)); maps];
+    let spec = JobSpec { exact: Some(exact), ..JobSpec::new(maps, 0) };
+    Event::JobArrived { job: JobId(job), spec: spec.into() }
+}
+
 #[test]
 fn time_left_counts_what_is_ahead_in_the_queue() {
     let deciders = || TestDeciders::named("fifo", "pull", Some("oracle")).0;
-    let mut core = check::core_of(&unified(1, 1), deciders()).unwrap();
-    let joined = Event::WorkerJoined { worker: WorkerId(1), host: HostId(1), slots: Slots::Unified(8) };
-    let arrived = |job: u32| {
-        let exact = Exact { maps: [1.0; 16].into(), shuffle_bytes: 0.0, reduces: [].into() };
-        let maps = vec![MapSpec::anywhere(Bytes(1)); 16];
-        let spec = JobSpec { exact: Some(exact), ..JobSpec::new(maps, 0) };
-        Event::JobArrived { job: JobId(job), spec: spec.into() }
-    };
-    let events: Vec<Event> = std::iter::once(joined).chain((1..=6).map(arrived)).collect();
+    let (mut core, joined) = core_of_8_slots(CoreConfig::default(), deciders());
+    let events: Vec<Event> = joined.into_iter().chain((1..=6).map(|job| arrived(job, 16, 1.0))).collect();
     core.handle(Time(1), &events, &mut Vec::new());
     let left = time_left(&core, deciders()).unwrap();
     assert_eq!(
         left.values().map(|left| left.seconds()).collect::<Vec<_>>(),
         [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
     );
+}
+
+#[test]
+fn time_left_is_forecast_without_speculative_attempts() {
+    let deciders = || TestDeciders::named("fifo", "pull", Some("oracle")).0;
+    let config = CoreConfig { backups: Some(BackupLimits::default()), ..CoreConfig::default() };
+    let (mut core, [one, two]) = core_of_8_slots(config, deciders());
+    core.handle(Time(1), &[one, two, arrived(1, 9, 60.0), arrived(2, 1, 600.0)], &mut Vec::new());
+    core.handle(Time(59_000_000_001), &[], &mut Vec::new());
+    // Eight maps of the first job are nearly done. Its other one takes ten times as long as what those have left.
+    let left = time_left(&core, deciders()).unwrap();
+    assert_eq!(left.values().map(|left| left.seconds()).collect::<Vec<_>>(), [66.0, 606.0]);
 }
 
 #[test]
