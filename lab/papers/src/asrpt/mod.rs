@@ -4,6 +4,8 @@
 //! Everything runs in the slotted model of the scheduler, with its policies. Not here: the layout of the
 //! page.
 
+mod constants;
+mod counterexample;
 mod examples;
 mod ratios;
 mod runs;
@@ -14,6 +16,7 @@ mod words;
 
 use crate::prelude::*;
 use crate::workload::asrpt::{MACHINES, RATE, SLOTS};
+use counterexample::BurstRatios;
 use runs::AsrptRuns;
 pub(super) use words::WORDS;
 
@@ -32,7 +35,9 @@ fn page(context: &Context<'_>, seeds: u64) -> anyhow::Result<Paper> {
     sections.extend(ratios::figures_5_to_8(&runs));
     sections.push(ratios::figure_9(&runs));
     sections.extend(tails::figures_10_to_13(&runs));
-    sections.extend([ratios::theorem_4(&runs), tails::section_7_c(&runs)]);
+    let bursts = BurstRatios::new(context)?;
+    sections.extend([ratios::theorem_4(&runs, &bursts), counterexample::section(&bursts)?]);
+    sections.push(tails::section_7_c(&runs));
     let holes = holes![machines = MACHINES, rate = RATE, slots = SLOTS, seeds = runs.seeds_in_words()];
     Ok(WORDS.paper("asrpt", holes, sections))
 }

@@ -1,11 +1,12 @@
 //! Made-up results that refute and that support the claims of this paper.
 
+use super::super::counterexample::BurstRatios;
 use super::super::examples::{Ratios, in_order, no_constant_ratio};
 use super::super::ratios;
 use super::super::runs::{AsrptRuns, FLOW_MAX, KeptRun, STEPS};
 use super::super::tails::{Tails, of_tails};
 use crate::Claim;
-use crate::tests::refuted::Rules;
+use crate::tests::refuted::{Rules, only};
 
 /// Runs of three seeds with these ratios by scheduler (ASRPT, FIFO, Fair, LRPT, DSRPT), which grow with
 /// this power of the slots.
@@ -32,7 +33,11 @@ fn growing(power: f64) -> Vec<Ratios> {
 }
 
 pub(crate) fn rules() -> Vec<Rules> {
-    let of_ratios = |runs: &AsrptRuns| ratios::of_ratios(runs);
+    let of_ratios = |runs: &AsrptRuns, ratio: f64| {
+        let seeds = |ratio: f64| vec![ratio, ratio + 0.01, ratio - 0.01];
+        ratios::of_ratios(runs, &BurstRatios([ratio, ratio, 1.2, 1.3].map(seeds)))
+    };
+    let good = || runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.0);
     let one = |claim: Claim| vec![claim];
     vec![
         Rules {
@@ -46,8 +51,21 @@ pub(crate) fn rules() -> Vec<Rules> {
         },
         Rules {
             // ASRPT is the worst, also compared with DSRPT and with twice the best. LRPT is the best.
-            refuted: of_ratios(&runs([5.0, 3.0, 3.0, 1.5, 2.0], 0.0)),
-            borne_out: of_ratios(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.0)),
+            refuted: of_ratios(&runs([5.0, 3.0, 3.0, 1.5, 4.0], 0.0), 1.5),
+            borne_out: of_ratios(&good(), 1.5),
+        },
+        // Nothing but the bursts refutes these.
+        Rules {
+            refuted: only(of_ratios(&good(), 9.0), "DSRPT has"),
+            borne_out: only(of_ratios(&good(), 1.5), "DSRPT has"),
+        },
+        Rules {
+            refuted: only(of_ratios(&good(), 9.0), "DSRPT and ASRPT"),
+            borne_out: only(of_ratios(&good(), 1.5), "DSRPT and ASRPT"),
+        },
+        Rules {
+            refuted: only(of_ratios(&good(), 9.0), "ASRPT has an"),
+            borne_out: only(of_ratios(&good(), 1.5), "ASRPT has an"),
         },
         Rules {
             refuted: of_tails(&tails([0.5, 0.2, 0.2, 0.1])),
