@@ -185,10 +185,22 @@ fn chosen<E: Copy>(papers: &[(&'static str, E)], name: &str) -> anyhow::Result<V
 
 /// Results, a line for each paper.
 fn table(run: &Run, seconds: &[(String, f64)]) -> String {
-    let header = ["paper", "numbers", "agree", "claims", "hold", "partly", "fail", "open", "seconds"];
+    let header = [
+        "paper",
+        "printed",
+        "agree",
+        "reference",
+        "agree",
+        "claims",
+        "hold",
+        "partly",
+        "fail",
+        "open",
+        "seconds",
+    ];
     let rows = run.papers.iter().zip(seconds).map(|(paper, (_, seconds))| {
-        let Tally { numbers, claims } = Tally::count(&paper.sections);
-        let agreement = [numbers.total(), numbers.holds];
+        let Tally { printed, reference, claims } = Tally::count(&paper.sections);
+        let agreement = [printed.total(), printed.holds, reference.total(), reference.holds];
         let claims = [claims.total(), claims.holds, claims.partly, claims.fails, claims.open];
         let counts = agreement.iter().chain(&claims).map(ToString::to_string);
         std::iter::once(paper.name.to_owned())
@@ -205,8 +217,10 @@ fn json(run: &Run, seconds: &[(String, f64)]) -> anyhow::Result<String> {
         .iter()
         .zip(seconds)
         .map(|(paper, (_, seconds))| {
-            let Tally { numbers, claims } = Tally::count(&paper.sections);
-            serde_json::json!({ "paper": paper.name, "numbers": numbers, "claims": claims, "seconds": seconds })
+            let Tally { printed, reference, claims } = Tally::count(&paper.sections);
+            serde_json::json!({
+                "paper": paper.name, "printed": printed, "reference": reference, "claims": claims, "seconds": seconds
+            })
         })
         .collect();
     let whole = serde_json::json!({

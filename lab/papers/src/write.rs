@@ -426,7 +426,7 @@ mod tests {
         assert!(text("index.html").contains("<code>other</code> is missing: no trace"));
         let results: serde_json::Value = serde_json::from_str(&text("results.json")).unwrap();
         assert_eq!((&results["seed"], &results["scale"]), (&7.into(), &"quick".into()));
-        assert_eq!(results["tallies"][0][1]["numbers"]["holds"], 1);
+        assert_eq!(results["tallies"][0][1]["reference"]["holds"], 1);
         assert_eq!(results["papers"][0]["sections"][0]["id"], "figure-5");
     }
 

@@ -1,4 +1,4 @@
-//! Counts of printed numbers that agree, and of claims that hold.
+//! Counts of printed and reference numbers that agree, and of claims that hold.
 //!
 //! Not here: the judging, which the experiments do.
 
@@ -56,11 +56,16 @@ impl Verdicts {
     }
 }
 
+/// Name of the counts of statements.
+pub(super) const CLAIMS: &str = "claims";
+
 /// Counts of all results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Tally {
-    /// Verdicts on numbers with printed or reference values.
-    pub numbers: Verdicts,
+    /// Verdicts on numbers that the paper prints.
+    pub printed: Verdicts,
+    /// Verdicts on numbers that only an independent implementation has.
+    pub reference: Verdicts,
     /// Verdicts on statements.
     pub claims: Verdicts,
 }
@@ -73,7 +78,11 @@ impl Tally {
         for block in sections.iter().flat_map(|section| &section.blocks) {
             match block {
                 Block::Comparison(compared) => {
-                    compared.iter().for_each(|compared| tally.numbers.add(compared.verdict));
+                    for one in compared {
+                        let of =
+                            if one.printed.is_some() { &mut tally.printed } else { &mut tally.reference };
+                        of.add(one.verdict);
+                    }
                 }
                 Block::Claims(claims) => claims.iter().for_each(|claim| tally.claims.add(claim.verdict)),
                 Block::Chart(_) | Block::Table(_) => {}
@@ -84,15 +93,23 @@ impl Tally {
 
     /// Adds other counts.
     pub fn join(&mut self, other: &Self) {
-        self.numbers.join(&other.numbers);
+        self.printed.join(&other.printed);
+        self.reference.join(&other.reference);
         self.claims.join(&other.claims);
+    }
+
+    /// Returns the three counts with their names.
+    #[must_use]
+    pub fn by_source(&self) -> [(&'static str, Verdicts); 3] {
+        [("printed numbers", self.printed), ("reference numbers", self.reference), (CLAIMS, self.claims)]
     }
 
     /// Returns the worst verdict, where [`Verdict::Open`] is the least bad; `None` if nothing was judged.
     #[must_use]
     pub fn worst(&self) -> Option<Verdict> {
-        let [holds, partly, fails, open] =
-            [0, 1, 2, 3].map(|kind| self.numbers.by_kind()[kind].1 + self.claims.by_kind()[kind].1);
+        let mut all = Verdicts::default();
+        self.by_source().iter().for_each(|(_, verdicts)| all.join(verdicts));
+        let Verdicts { holds, partly, fails, open } = all;
         match (fails, partly, open, holds) {
             (0, 0, 0, 0) => None,
             (0, 0, 0, _) => Some(Verdict::Holds),

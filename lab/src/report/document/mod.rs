@@ -7,7 +7,7 @@ use super::csv;
 use super::escape::{escape, plain, prose};
 use super::names::Names;
 use super::svg;
-use super::tally::{Tally, Verdicts};
+use super::tally::{CLAIMS, Tally, Verdicts};
 use crate::report::{Block, Section, Verdict};
 use std::fmt::Write;
 
@@ -178,25 +178,28 @@ impl Document<'_> {
         out.push_str(
             "<section class=\"summary\" aria-labelledby=\"summary\">\n<h2 id=\"summary\">Summary</h2>\n",
         );
-        let (numbers, claims) = (&all.numbers, &all.claims);
-        let mut sentences = vec![format!("<b>{}</b> of {} claims hold", claims.holds, claims.total())];
-        if 0 < numbers.total() {
-            sentences.insert(0, format!("<b>{}</b> of {} numbers agree", numbers.holds, numbers.total()));
-        }
+        let judged: Vec<(&str, Verdicts)> =
+            all.by_source().into_iter().filter(|(_, verdicts)| 0 < verdicts.total()).collect();
+        let sentence = |(what, verdicts): &(&str, Verdicts)| {
+            let verb = if *what == CLAIMS { "hold" } else { "agree" };
+            format!("<b>{}</b> of {} {what} {verb}", verdicts.holds, verdicts.total())
+        };
+        let sentences: Vec<String> = judged.iter().map(sentence).collect();
         let _ = writeln!(out, "<p class=\"big\">{}.</p>", sentences.join(", "));
-        type Word = fn(Verdict) -> &'static str;
-        let words: [(&str, Word); 2] = [("numbers", blocks::of_number), ("claims", Verdict::word)];
         let mut columns = vec![("paper".to_owned(), false)];
-        for (what, word) in words {
-            let kinds = Verdicts::default().by_kind();
-            columns.extend(kinds.map(|(verdict, _)| (format!("{what}: {}", word(verdict)), true)));
+        for (what, verdicts) in &judged {
+            let word = if *what == CLAIMS { Verdict::word } else { blocks::of_number };
+            columns
+                .extend(verdicts.by_kind().map(|(verdict, _)| (format!("{what}: {}", word(verdict)), true)));
         }
         let rows = self.parts.iter().map(|part| {
             let tally = Tally::count(part.sections);
             let (name, title) = (escape(part.name), prose(part.title));
             let name =
                 format!("<a href=\"#{}\">{name}</a> <span class=\"note\">{title}</span>", part.anchor());
-            let counts = tally.numbers.by_kind().into_iter().chain(tally.claims.by_kind());
+            let shown =
+                tally.by_source().into_iter().filter(|(what, _)| judged.iter().any(|(one, _)| one == what));
+            let counts = shown.flat_map(|(_, verdicts)| verdicts.by_kind());
             std::iter::once(name).chain(counts.map(|(_, count)| count.to_string())).collect()
         });
         blocks::write_table("papers", "By paper", &columns, rows, out);

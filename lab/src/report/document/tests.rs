@@ -55,7 +55,8 @@ fn page_names_every_section_in_its_contents_and_counts_the_verdicts() {
     for anchor in ["demo-figure-5", "demo-figure-9", "demo-table-2", "other-claims"] {
         assert!(html.contains(&format!("href=\"#{anchor}\"")) && html.contains(&format!("id=\"{anchor}\"")));
     }
-    assert!(html.contains("<b>8</b> of 14 numbers agree"), "two papers with 4 of 7 each");
+    assert!(html.contains("<b>6</b> of 12 printed numbers agree"), "two papers with 3 of 6 each");
+    assert!(html.contains("<b>2</b> of 2 reference numbers agree"), "one has no printed number");
     assert!(html.contains("<b>2</b> of 8 claims hold"));
     assert!(html.contains("<b>Figure 5</b> response against load"));
     assert!(html.contains("Paper &lt;Made Up&gt;"));

@@ -28,7 +28,7 @@ fn isolated_times_are_input_and_not_counted() {
         let Block::Comparison(rows) = block else { continue };
         assert!(rows.iter().all(|row| row.verdict == Verdict::Input), "{rows:?}");
     }
-    assert_eq!(Tally::count(&PAGE.sections).numbers.total(), 0, "what is put in is not counted");
+    assert_eq!(Tally::count(&PAGE.sections).printed.total(), 0, "what is put in is not counted");
 }
 
 #[test]
