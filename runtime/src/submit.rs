@@ -3,7 +3,7 @@
 //! All of this runs on the submitter, blocking, before any task starts; what names, sizes and
 //! settings show to be wrong is reported here.
 
-use crate::api::{ExactWork, SCHEMA, Submission};
+use crate::api::{BatchPlace, ExactWork, SCHEMA, Submission};
 use crate::cluster_view::{ClusterListing, ClusterSubmitter, ClusterView};
 use crate::output_dir::{ClaimedOutput, OutputError, refuse_inputs};
 use crate::plural::counted;
@@ -80,6 +80,8 @@ pub struct JobOptions {
     pub recursive: bool,
     /// Columns that jobs of lines read from Parquet and Arrow files, in this order; all if empty.
     pub read_columns: Vec<String>,
+    /// Place of the job in a batch: it arrives together with the others, which must be submitted at the same time.
+    pub batch: Option<BatchPlace>,
     /// Files that this process will write when the job has ended, such as a trace. None of them may be an input, or be
     /// in the output directory.
     pub written: Vec<PathBuf>,
@@ -112,6 +114,7 @@ impl JobOptions {
             standard_input: None,
             recursive: false,
             read_columns: Vec::new(),
+            batch: None,
             written: Vec::new(),
         }
     }
@@ -366,6 +369,7 @@ pub(crate) fn plan(
         bad_records_max: options.bad_records_max,
         hang_ms: options.hang.as_millis() as u64,
         attached,
+        batch: options.batch.clone(),
         remarks: job.remarks(),
         columns: job.columns(),
     };

@@ -49,8 +49,8 @@ pub fn command() -> Command {
         )
         .mut_arg("policy", |flag| {
             flag.value_name("LIST").help_heading("Policies").help(
-                "Policies to compare: NAME or NAME:PARAMETER=VALUE,..., with commas between; \
-                 `gristmill lab sim --list` shows them [required unless the settings name one]",
+                "Policies to compare: NAME or NAME:PARAMETER=VALUE,..., with commas between, \
+                 and `+divide` at the end to divide running tasks; `gristmill lab sim --list` shows them [required unless the settings name one]",
             )
         })
         .mut_arg("placement", |flag| {

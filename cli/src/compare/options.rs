@@ -1,7 +1,7 @@
 //! Options of a comparison, from its flags, the settings file and the workload's `[cluster]`.
 
 use super::flags::CompareFlags;
-use crate::flags::{ClusterFlags, MasterFlags, Spread};
+use crate::flags::{ClusterFlags, MasterFlags, Spread, split_division};
 use crate::settings::Settings;
 use crate::usage::usage;
 use clap::parser::ValueSource;
@@ -28,8 +28,9 @@ pub(super) fn options(
     if cluster.deciders.journal.is_some() {
         return Err(usage("--journal: every run writes its journal into its own directory".to_owned()));
     }
-    let site = site(&settings, typed, file, flags.backup)?;
     let contenders = contenders(&settings, &cluster)?;
+    let divided = contenders.iter().find(|contender| contender.divides);
+    let site = site(&settings, typed, file, flags.backup, divided)?;
     let limit: Span =
         flags.limit.parse().map_err(|error| usage(format!("--limit {}: {error}", flags.limit)))?;
     let directory =
@@ -50,7 +51,13 @@ pub(super) fn options(
 }
 
 /// Fresh clusters, or the one of a named master.
-fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: bool) -> anyhow::Result<Site> {
+fn site(
+    settings: &Settings,
+    typed: &ArgMatches,
+    file: &WorkloadFile,
+    backups: bool,
+    divided: Option<&Contender>,
+) -> anyhow::Result<Site> {
     let master = MasterFlags::from_arg_matches(typed)?;
     if master.master.is_none() && master.join.is_none() {
         let config = merged(typed, file)?.config(settings, Spread::Apart)?;
@@ -58,6 +65,9 @@ fn site(settings: &Settings, typed: &ArgMatches, file: &WorkloadFile, backups: b
     }
     if backups {
         return Err(usage("--backup is for fresh clusters; the given one has its own setting".to_owned()));
+    }
+    if let Some(Contender { name, .. }) = divided {
+        return Err(usage(format!("`{name}` is for fresh clusters; --divide of the given master decides")));
     }
     if let Some(flag) = shape_flags(typed).into_keys().next() {
         return Err(usage(format!("--{flag} is for fresh clusters; the given one has its shape")));
@@ -77,11 +87,13 @@ fn contenders(settings: &Settings, cluster: &ClusterFlags) -> anyhow::Result<Vec
         placements.push("pull".to_owned());
     }
     let several = 1 < placements.len();
-    let contenders = policies.iter().flat_map(|policy| {
+    let contenders = policies.iter().flat_map(|name| {
+        let (policy, divides) = split_division(name);
         placements.iter().map(move |placement| Contender {
-            name: if several { format!("{policy} on {placement}") } else { policy.clone() },
-            policy: policy.clone(),
+            name: if several { format!("{name} on {placement}") } else { name.clone() },
+            policy: policy.to_owned(),
             placement: placement.clone(),
+            divides,
         })
     });
     Ok(contenders.collect())

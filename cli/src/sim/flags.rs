@@ -15,7 +15,8 @@ pub struct SimCommand {
     /// Model of the system
     #[arg(long, value_enum, default_value_t)]
     pub(super) model: SimModel,
-    /// List of policies: NAME or NAME:PARAMETER=VALUE,...
+    /// List of policies: NAME or NAME:PARAMETER=VALUE,..., with `+divide` at the end to divide running tasks for idle slots
+    /// and more urgent jobs (cluster model)
     #[arg(long, value_name = "LIST", default_value = "fifo")]
     pub(super) policy: String,
     /// Jobs: a file (.csv, .toml, SWIM .tsv, Rumen .json, each also .gz) or the name of a generator

@@ -5,7 +5,6 @@ use crate::number_table::NumberTable;
 use crate::usage::usage;
 use clap::{Args, value_parser};
 use gristmill_runtime::rate::parse_rate;
-use gristmill_scheduler::core::DivideLimits;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::queueing::Dtd;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
@@ -40,9 +39,6 @@ pub struct MachineFlags {
     /// Longest task, in seconds, when work of a job without tasks is cut (cluster model) [default: 1]
     #[arg(long, value_name = "S", value_parser = above_zero, hide_short_help = true)]
     pub task_length: Option<f64>,
-    /// Divide running tasks for idle slots and more urgent jobs (cluster model)
-    #[arg(long, hide_short_help = true)]
-    pub divide: bool,
     /// Placement of tasks (cluster model)
     #[arg(long, value_name = "PLACEMENT", default_value = "pull")]
     pub placement: String,
@@ -103,7 +99,6 @@ impl MachineFlags {
             config.network = NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() };
         }
         config.task_seconds = self.task_length.unwrap_or(TASK_SECONDS);
-        config.core.dividing = self.divide.then(DivideLimits::default);
         Ok(config)
     }
 

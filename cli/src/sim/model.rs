@@ -7,9 +7,11 @@ use super::ended::{AloneTimes, EndedJob};
 use super::flags::{SimCommand, SimModel};
 use super::source::SimulatedJobs;
 use crate::files::InputFileError;
+use crate::flags::split_division;
 use crate::usage::usage;
 use anyhow::anyhow;
 use gristmill_runtime::registry::Registry;
+use gristmill_scheduler::core::DivideLimits;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::{Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
@@ -71,6 +73,10 @@ impl<'a> SimulatedSystem<'a> {
 
     /// Returns the policy of this text, if this model can run it.
     pub fn policy(&self, text: &str) -> anyhow::Result<Box<dyn Policy>> {
+        let (text, divides) = split_division(text);
+        if divides && !matches!(self.machine, SimulatedMachine::Cluster { .. }) {
+            return Err(usage(format!("`{text}+divide` needs --model cluster: only it divides tasks")));
+        }
         let made = match self.machine {
             // The cluster model runs the live master's core.
             SimulatedMachine::Cluster { .. } => self.registry.make_policy(text),
@@ -221,7 +227,8 @@ impl<'a> SimulatedSystem<'a> {
                 Ok(None)
             }
             SimulatedMachine::Cluster { config, placement, estimator, .. } => {
-                let config = cluster::Config { seed, ..(**config).clone() };
+                let mut config = cluster::Config { seed, ..(**config).clone() };
+                config.core.dividing = split_division(policy_name).1.then(DivideLimits::default);
                 let placement = self.registry.make_placement(placement).map_err(usage)?;
                 let estimator = self.registry.make_estimator(estimator).map_err(usage)?;
                 let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };

@@ -169,6 +169,64 @@ fn mistakes_are_told_before_anything_starts() {
     assert_eq!(checked.lines().count(), 1 + 6, "{checked}");
 }
 
+/// All orders of these.
+fn orders(items: &[usize]) -> Vec<Vec<usize>> {
+    if items.is_empty() {
+        return vec![Vec::new()];
+    }
+    let starting_with = |&first: &usize| {
+        let rest: Vec<usize> = items.iter().copied().filter(|&item| item != first).collect();
+        orders(&rest).into_iter().map(move |rest| [vec![first], rest].concat())
+    };
+    items.iter().flat_map(starting_with).collect()
+}
+
+#[test]
+fn first_start_of_a_batch_follows_the_policy_for_every_order_of_its_list() {
+    const HEAD: &str = "[cluster]\nworkers = 1\nslots = 1\nnic-rate = \"50MB/s\"\nestimator = \"oracle\"\n";
+    let sandbox = Sandbox::new();
+    for (number, order) in orders(&[0, 1, 2, 3]).into_iter().enumerate() {
+        let job = |&size: &usize| {
+            let kib = [10, 400, 100, 200][size];
+            format!(
+                "[[job]]\nname = \"synthetic\"\nlabel = \"{kib} KiB\"\nreduces = 1\n\
+                 args = [\"--maps\", \"1\", \"--map-time\", \"5ms\", \"--reduce-time\", \"1ms\", \"--map-bytes\", \"{kib}KiB\"]\n"
+            )
+        };
+        let jobs: String = order.iter().map(job).collect();
+        let workload = sandbox.write(&format!("{number}.toml"), format!("{HEAD}{jobs}"));
+        let out = sandbox.text(&format!("out-{number}"));
+        let arguments = ["compare", &workload, "--policy", "max-shuffle", "--repeat", "1", "--out", &out];
+        sandbox.run_well(arguments.into_iter().chain(["--no-warm-up", "--no-calibration"]));
+        let path = sandbox.path(&format!("out-{number}/runs/max-shuffle-1/results.json"));
+        let run: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let jobs = run["jobs"].as_array().unwrap();
+        let arrivals: Vec<f64> = jobs.iter().map(|job| job["arrived"].as_f64().unwrap()).collect();
+        assert_eq!(arrivals, [0.0; 4], "one instant: {order:?}");
+        let started = |job: &&Value| job["started"].as_f64().unwrap();
+        let first = jobs.iter().min_by(|one, other| started(one).total_cmp(&started(other))).unwrap();
+        assert_eq!(first["label"], "400 KiB", "{order:?}");
+    }
+}
+
+#[test]
+fn contender_with_divide_divides_tasks_and_the_others_do_not() {
+    let sandbox = Sandbox::new();
+    let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let out = sandbox.text("out");
+    let arguments = ["compare", &workload, "--policy", "fifo,fifo+divide", "--repeat", "1", "--no-warm-up"];
+    sandbox.run_well(arguments.into_iter().chain(["--no-calibration", "--out", &out]));
+    let divides = |run: &str| {
+        assert_eq!(results(&sandbox, run)["contender"]["policy"], "fifo");
+        let journal = fs::read_to_string(sandbox.path(&format!("out/runs/{run}/journal.jsonl"))).unwrap();
+        let header: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+        header["core"]["dividing"].is_object()
+    };
+    assert_eq!([divides("fifo-1"), divides("fifo-divide-1")], [false, true]);
+    let given = ["compare", &workload, "--policy", "fifo+divide", "--master", "127.0.0.1:1"];
+    sandbox.run(given).expect_code(2).expect_words(&["`fifo+divide` is for fresh clusters"]);
+}
+
 #[test]
 fn jobs_alone_run_three_times_and_the_median_counts() {
     let sandbox = Sandbox::new();

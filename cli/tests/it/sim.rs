@@ -177,8 +177,9 @@ fn every_job_is_a_line_of_csv_and_the_flow_adds_up() {
 #[test]
 fn names_that_are_not_known_are_answered_with_the_nearest() {
     let sandbox = Sandbox::new();
-    let cases: [(&[&str], &[&str]); 10] = [
+    let cases: [(&[&str], &[&str]); 11] = [
         (&["--model", "fluid", "--policy", "fair"], &["`fair` counts whole slots", "`ps`"]),
+        (&["--model", "fluid", "--policy", "ps+divide"], &["`ps+divide` needs --model cluster"]),
         (&["--policy", "max-srtp"], &["no policy `max-srtp`", "did you mean `max-srpt`"]),
         (&["--policy", "k-lps:kk=3"], &["no parameter `kk`", "did you mean `k`"]),
         (&["--policy", "k-lps:k=0"], &["parameter `k`"]),

@@ -3,7 +3,8 @@
 
 use super::CompareError;
 use super::workload::DrawnJob;
-use gristmill_runtime::api::{JobTrace, MasterStatus};
+use futures_util::future::join_all;
+use gristmill_runtime::api::{BATCH_JOBS_MAX, JobTrace, MasterStatus};
 use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_scheduler::ids::JobId;
 use std::collections::{BTreeMap, VecDeque};
@@ -75,9 +76,15 @@ pub(super) async fn hand_over_one_by_one(
     Ok(ids)
 }
 
-/// Submits each job at its time, one after the other, and returns their numbers in that order. Jobs of
-/// one instant arrive in the order of the list under every policy. If there are many, traces of jobs that
-/// have ended are read meanwhile, as the master discards the oldest.
+/// Returns the jobs from the first one on that arrive at its instant, as many as fit into a batch.
+pub(super) fn batch_from(jobs: &[DrawnJob]) -> &[DrawnJob] {
+    let together = jobs.chunk_by(|one, next| one.arrival == next.arrival).next().unwrap_or_default();
+    together.get(..BATCH_JOBS_MAX as usize).unwrap_or(together)
+}
+
+/// Submits each job at its time and returns their numbers in the order of the list. Jobs of one instant are a batch: they
+/// arrive together, in this order. If there are many, traces of jobs that have ended are read meanwhile, as the master
+/// discards the oldest.
 pub(super) async fn hand_over_in_time(
     client: &AsyncClient,
     jobs: &[DrawnJob],
@@ -86,17 +93,22 @@ pub(super) async fn hand_over_in_time(
 ) -> Result<Vec<JobId>, CompareError> {
     let start = Instant::now() + LEAD;
     let (mut ids, mut unread) = (Vec::with_capacity(jobs.len()), VecDeque::new());
-    for (job, ready) in jobs.iter().zip(ready) {
-        sleep_until(start + Duration::from_secs_f64(job.arrival)).await;
-        let id = client.hand_over(ready).await.map_err(CompareError::client("submit a job"))?;
-        ids.push(id);
-        unread.push_back(id);
-        if let Some(oldest) = unread.pop_front_if(|_| UNREAD_MAX < ids.len() - read.len()) {
-            let trace = trace_of(client, oldest).await?;
-            if trace.status.state.ended() {
-                read.insert(oldest, trace);
-            } else {
-                unread.push_back(oldest);
+    let (mut rest, mut ready) = (jobs, ready.into_iter());
+    while let [first, ..] = rest {
+        let batch = batch_from(rest);
+        rest = &rest[batch.len()..];
+        sleep_until(start + Duration::from_secs_f64(first.arrival)).await;
+        for id in join_all(ready.by_ref().take(batch.len()).map(|ready| client.hand_over(ready))).await {
+            let id = id.map_err(CompareError::client("submit a job"))?;
+            ids.push(id);
+            unread.push_back(id);
+            if let Some(oldest) = unread.pop_front_if(|_| UNREAD_MAX < ids.len() - read.len()) {
+                let trace = trace_of(client, oldest).await?;
+                if trace.status.state.ended() {
+                    read.insert(oldest, trace);
+                } else {
+                    unread.push_back(oldest);
+                }
             }
         }
     }

@@ -91,9 +91,10 @@ impl Gathering<'_> {
         let status = &trace.status;
         let at = |ns: Option<u64>| seconds(ns.unwrap_or(status.now_ns), base);
         let ended = at(status.ended_ns);
+        let kind = &self.workload.kinds[drawn.kind];
         JobRun {
             index: drawn.index,
-            label: self.workload.kinds[drawn.kind].label.clone(),
+            label: kind.label.clone(),
             job: status.job.0,
             planned: drawn.arrival - self.drawn.first().map_or(0.0, |first| first.arrival),
             arrived: seconds(status.arrived_ns, base),
@@ -105,6 +106,11 @@ impl Gathering<'_> {
             outlook: status.deadline_outlook.as_ref().map(|outlook| outlook.words.clone()),
             usage: usage(trace),
             shuffle_bytes: status.totals.shuffle_bytes,
+            told_shuffle_bytes: kind
+                .exact
+                .as_ref()
+                .filter(|_| kind.plays_exact)
+                .map(|exact| exact.shuffle_bytes),
             output: OutputDigest { digest: digest(trace), bytes: status.totals.bytes_out },
             estimates: trace
                 .estimates

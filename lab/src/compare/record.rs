@@ -19,6 +19,9 @@ pub struct Contender {
     pub policy: String,
     /// Placement as text.
     pub placement: String,
+    /// True if running tasks are divided in its runs, even if the cluster of the comparison does not divide any.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub divides: bool,
 }
 
 /// One run of the workload under one policy.
@@ -101,6 +104,9 @@ pub struct JobRun {
     pub usage: SlotUsage,
     /// Bytes fetched from other workers.
     pub shuffle_bytes: u64,
+    /// Bytes to shuffle that policies receive beforehand, of a job that emits as many.
+    #[serde(default)]
+    pub told_shuffle_bytes: Option<f64>,
     /// Output of the job, also inlined in files.
     #[serde(flatten)]
     pub output: OutputDigest,

@@ -6,13 +6,15 @@
 use super::CompareError;
 use super::comparison::Site;
 use super::follow::{
-    all_ended, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
+    all_ended, batch_from, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
 };
 use super::gather::failure;
 use super::record::Contender;
 use super::store::ComparisonStore;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
-use gristmill_runtime::api::{EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange};
+use gristmill_runtime::api::{
+    BATCH_JOBS_MAX, BatchPlace, EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange,
+};
 use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::deciders::DeciderNames;
@@ -119,8 +121,12 @@ impl Runner<'_> {
         pauses: &[Duration],
         read: impl FnOnce(RunResult, &Path) -> Result<T, CompareError>,
     ) -> Result<Option<T>, CompareError> {
-        let contender =
-            Contender { name: name.to_owned(), policy: "fifo".to_owned(), placement: "pull".to_owned() };
+        let contender = Contender {
+            name: name.to_owned(),
+            policy: "fifo".to_owned(),
+            placement: "pull".to_owned(),
+            divides: false,
+        };
         // An oracle needs the work of every job. The value has no effect while there is only one job.
         let exact: Vec<_> = jobs.iter().map(|job| self.workload.kinds[job.kind].exact.clone()).collect();
         let directory = &store.path().join(name);
@@ -189,7 +195,7 @@ impl Runner<'_> {
             pools: config.pools.clone(),
             journal: Some(order.directory.join(JOURNAL)),
             backups: config.backups,
-            divides: config.divides,
+            divides: config.divides || order.contender.divides,
         };
         self.runtime.clone().block_on(async {
             let cluster = Cluster::start(&config).await.map_err(|source| CompareError::Cluster { source })?;
@@ -295,11 +301,26 @@ impl Runner<'_> {
         if let Some(bytes) = kind.split_bytes {
             options.split_bytes = bytes;
         }
+        options.batch = batch_place(order, job);
         let prepared = prepare(self.registry, self.workload, job, &self.data)?;
         // Jobs are alike: if a given cluster sees the files of the first, it sees those of all.
         let checked = job.index == 0 && matches!(self.site, Site::Given(_));
         client.make_ready(prepared, &options, checked).await.map_err(CompareError::client("plan a job"))
     }
+}
+
+/// Returns the place of a job among those that arrive with it; `None` if it arrives alone. The name of the batch must not
+/// be that of an earlier run on the same master.
+fn batch_place(order: &RunOrder<'_>, job: &DrawnJob) -> Option<BatchPlace> {
+    if !matches!(order.arrivals, RunArrivals::Drawn) {
+        return None;
+    }
+    let together = order.jobs.partition_point(|other| other.arrival < job.arrival);
+    let first = job.index - (job.index - together) % BATCH_JOBS_MAX as usize;
+    let jobs = batch_from(&order.jobs[first..]).len();
+    let batch = format!("{}-{}-{first}", std::process::id(), order.directory.file_name()?.display());
+    let place = (job.index - first) as u32;
+    (jobs > 1).then_some(BatchPlace { batch, jobs: jobs as u32, place })
 }
 
 /// Prepares the job of these arguments.

@@ -12,6 +12,11 @@ use gristmill_scheduler::metrics::{Interval, Metric};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Maximum share by which a job may move other bytes than its size for policies, and the bytes that it always may: keys
+/// that show the progress of reduces, and headers.
+const MOVED_MAX: f64 = 0.03;
+const MOVED_SLACK: f64 = 65_536.0;
+
 /// All runs of a policy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
@@ -153,10 +158,31 @@ impl Comparison {
         })
     }
 
+    /// Returns the reason why claims about the shuffle cannot be judged by these runs: a job moved other bytes through a
+    /// limited network than the policies received as its size. `None` without such a job.
+    #[must_use]
+    pub fn moved_otherwise(&self) -> Option<String> {
+        let limited =
+            |run: &&RunRecord| run.workers.iter().any(|worker| worker.nic_bytes_per_second.is_some());
+        let of_run = |run: &RunRecord| {
+            let off = |job: &JobRun| Some((job.shuffle_bytes as f64 - job.told_shuffle_bytes?).abs());
+            let most = |job: &JobRun| Some((MOVED_MAX * job.told_shuffle_bytes?).max(MOVED_SLACK));
+            let job = run.jobs.iter().find(|&job| off(job) > most(job))?;
+            Some(format!(
+                "not comparable: under {} {} moved {:.2} MB, and its size for policies is {:.2} MB",
+                run.contender.name,
+                job.label,
+                job.shuffle_bytes as f64 / 1e6,
+                job.told_shuffle_bytes? / 1e6
+            ))
+        };
+        self.runs.iter().filter(limited).find_map(of_run)
+    }
+
     /// Returns reasons not to compare numbers of these runs; empty without such reasons.
     #[must_use]
     pub fn reservations(&self) -> Vec<String> {
-        let mut words: Vec<String> = self.looked_at().into_iter().collect();
+        let mut words: Vec<String> = self.looked_at().into_iter().chain(self.moved_otherwise()).collect();
         for summary in self.summaries() {
             let worst = worst_of(&summary, Metric::Overcommitted);
             if OVERCOMMITTED_MAX < worst {
@@ -258,6 +284,23 @@ mod tests {
         // Paced slots of a tiny speed use little of a core.
         many.spans.iter_mut().for_each(|span| span.paced = 0.9999);
         assert_eq!(comparison(vec![many]).reservations(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn job_that_moves_other_bytes_than_policies_know_makes_its_runs_incomparable() {
+        let reason = |moved: u64, told: f64, limited: bool| {
+            let job = JobRun { shuffle_bytes: moved, told_shuffle_bytes: Some(told), ..job(0, 0.0, 10.0) };
+            let mut run = run("fifo", 0, vec![job]);
+            run.workers[0].nic_bytes_per_second = limited.then_some(1_000_000);
+            comparison(vec![run]).moved_otherwise()
+        };
+        assert_eq!(reason(10_299_999, 1e7, true), None);
+        assert_eq!(reason(9_700_001, 1e7, true), None);
+        assert_eq!(reason(60_000, 0.0, true), None, "keys of its own take this much");
+        assert_eq!(reason(17_400_000, 25.6e6, false), None, "no network holds it up");
+        let words = "not comparable: under fifo made moved 17.40 MB, and its size for policies is 25.60 MB";
+        assert_eq!(reason(17_400_000, 25.6e6, true).as_deref(), Some(words));
+        assert!(reason(10_300_001, 1e7, true).is_some());
     }
 
     #[test]

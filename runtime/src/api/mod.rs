@@ -26,7 +26,10 @@ pub use self::job::{
 pub(crate) use self::page::EnterPage;
 pub use self::page::{FeedAttempt, FeedEnd, FeedFetch, FeedLine, PageCode};
 pub(crate) use self::submission::SUBMISSION_BYTES_MAX;
-pub use self::submission::{BAD_RECORDS_MAX, BuiltPart, BuiltPiece, JobAttended, OutputClosed, Submission};
+pub use self::submission::{
+    BAD_RECORDS_MAX, BATCH_JOBS_MAX, BATCH_NAME_MAX, BatchPlace, BuiltPart, BuiltPiece, JobAttended,
+    OutputClosed, Submission,
+};
 pub use self::tokens::{
     JobOwner, KnownToken, MadeToken, NewToken, Quota, RevokeToken, RotateTokens, TokenList,
 };

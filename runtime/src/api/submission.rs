@@ -88,11 +88,31 @@ pub struct Submission {
     pub hang_ms: u64,
     /// True to cancel the job when the connection that submitted it closes.
     pub attached: bool,
+    /// Its place in a batch, if it waits for other jobs to arrive.
+    #[serde(default)]
+    pub batch: Option<BatchPlace>,
     /// Remarks of the job's plan, for the summary.
     pub remarks: Vec<String>,
     /// Meaning of the output columns, for `_SUCCESS`.
     pub columns: Option<Vec<String>>,
 }
+
+/// Place of a job in a batch. All jobs of a batch arrive at one instant: when the last of them is submitted.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct BatchPlace {
+    /// Name of the batch, chosen by the submitter, of at most [`BATCH_NAME_MAX`] bytes.
+    pub batch: String,
+    /// Number of its jobs, at most [`BATCH_JOBS_MAX`].
+    pub jobs: u32,
+    /// Index of this job, from 0. Jobs get their numbers in this order.
+    pub place: u32,
+}
+
+/// Maximum number of jobs of a batch, and of jobs that wait at a master for the rest of their batches.
+pub const BATCH_JOBS_MAX: u32 = 1000;
+
+/// Maximum length of the name of a batch, bytes.
+pub const BATCH_NAME_MAX: usize = 64;
 
 /// Body of `POST /api/v1/jobs/JOB/closed`: the client that follows a job has closed its output.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! The master's loop: it gathers all events, enters them as the facts of one instant, and sends the orders of the core.
 
 use super::archive::JobArchive;
+use super::batches::Batches;
 use super::input::{Joined, Lease, MasterInput, Submitted};
 use super::limits::{BATCH_MAX, HEARTBEAT};
 use super::state::{ClientRoute, Closing, Guarantee, MasterState};
@@ -57,6 +58,7 @@ pub(super) struct Master {
     leases: BTreeMap<JobId, u64>,
     /// Responses to submissions that are sent once these are written down.
     acknowledgements: Vec<(Guarantee, Submitted, oneshot::Sender<Submitted>)>,
+    batches: Batches,
     /// Number of connections and leases so far.
     given: u64,
     /// Attached jobs whose client is disconnected, with the end of the wait.
@@ -95,6 +97,7 @@ impl Master {
             connections: BTreeMap::new(),
             leases: BTreeMap::new(),
             acknowledgements: Vec::new(),
+            batches: Batches::default(),
             given: 0,
             clients_away,
             ended: BTreeMap::new(),
@@ -146,6 +149,7 @@ impl Master {
             let now = self.now();
             self.confirm_losses(now);
             self.give_up_clients(now);
+            self.batches.give_up(now);
             if self.state.wake.is_some_and(|at| at <= now) {
                 self.state.tick();
             }
@@ -330,7 +334,11 @@ impl Master {
             MasterInput::ProcessEnded { end, key, reply } => {
                 let _ = reply.send(self.process_ended(now, end, &key));
             }
-            MasterInput::Submit { submission, reply } => self.submit(now, *submission, reply),
+            MasterInput::Submit { submission, reply } => {
+                for (submission, reply) in self.batches.add(now, (submission, reply)) {
+                    self.submit(now, *submission, reply);
+                }
+            }
             MasterInput::ClientLost { job, lease } => self.client_away(now, job, lease),
             MasterInput::Attend { key, reply } => {
                 let _ = reply.send(self.follow_again(&key));

@@ -6,6 +6,7 @@
 mod address;
 mod archive;
 mod auth;
+mod batches;
 mod config;
 mod connection;
 mod ending;

@@ -46,6 +46,7 @@ pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
         name: name.to_owned(),
         policy: policy.to_owned(),
         placement: "pull".to_owned(),
+        divides: false,
     };
     names.iter().map(contender).collect()
 }

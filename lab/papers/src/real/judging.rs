@@ -33,6 +33,9 @@ pub(super) fn judged(
     Rivals { is, one, others }: &Rivals,
     value: impl Fn(&RunRecord) -> Option<f64>,
 ) -> (Verdict, String) {
+    if let Some(reason) = comparison.moved_otherwise() {
+        return (Verdict::Open, reason);
+    }
     let ratios = others.iter().map(|other| {
         let [ours, theirs] = pairs(comparison, [one, other], &value);
         (other, log_ratio(&ours, &theirs))
@@ -84,6 +87,18 @@ mod tests {
         assert_eq!(judge(&[0.99, 0.991, 0.989, 0.99]), Verdict::Holds, "small and clear");
         assert_eq!(judge(&[0.8, 1.2, 0.9, 1.0]), Verdict::Open);
         assert_eq!(judge(&[0.5]), Verdict::Open, "one repetition has no interval");
+    }
+
+    #[test]
+    fn nothing_is_judged_by_runs_that_moved_other_bytes_than_policies_know() {
+        let mut comparison = flows(&[("a", &[1.0; 4]), ("b", &[2.0; 4])]);
+        assert_eq!(of_flows(Claimed::Smaller, &comparison).0, Verdict::Holds);
+        let run = &mut comparison.runs[0];
+        run.workers[0].nic_bytes_per_second = Some(1_000_000);
+        (run.jobs[0].shuffle_bytes, run.jobs[0].told_shuffle_bytes) = (17_400_000, Some(25.6e6));
+        let (verdict, words) = of_flows(Claimed::Smaller, &comparison);
+        assert_eq!(verdict, Verdict::Open);
+        assert!(words.starts_with("not comparable: "), "{words}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use times::{TimeLaw, TimeLawError};
 
 /// Interval at which a task checks for its cancellation.
 const SLICE: Duration = Duration::from_millis(20);
-/// Bytes of an emitted pair: a random key and a value of zeros.
+/// Bytes of an emitted pair: a random key and a random value, so that compressed spills keep its size.
 const PAIR_BYTES: u64 = 100;
 const KEY_BYTES: usize = 8;
 /// Time between two borders of a reduce, unless there would be too many.
@@ -258,14 +258,14 @@ impl Mapper for SyntheticMapper {
         let mut draws = self.job.draws(TaskStream::Map, self.task);
         let (time, bytes) = self.job.map_work(self.task, &mut draws);
         self.job.pass(time, || out.is_cancelled());
-        let zeros = [0; PAIR_BYTES as usize];
+        let mut pair = [0; PAIR_BYTES as usize];
         let mut rest = bytes;
         while rest > 0 && !out.is_cancelled() {
-            let pair = rest.min(PAIR_BYTES) as usize;
-            let key = draws.next_u64().to_be_bytes();
-            let key = &key[..pair.min(KEY_BYTES)];
-            out.emit(key, &zeros[..pair - key.len()]);
-            rest -= pair as u64;
+            let pair = &mut pair[..rest.min(PAIR_BYTES) as usize];
+            draws.fill_bytes(pair);
+            let (key, value) = pair.split_at(pair.len().min(KEY_BYTES));
+            out.emit(key, value);
+            rest -= pair.len() as u64;
         }
         // The maps take turns, so that no map emits the borders of all reduces.
         for partition in (self.task..self.partitions).step_by(self.job.map_tasks().max(1) as usize) {

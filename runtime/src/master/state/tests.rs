@@ -225,7 +225,7 @@ impl Scene {
     }
 }
 
-pub(super) fn submission() -> Submission {
+pub(in crate::master) fn submission() -> Submission {
     let split = Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() };
     Submission {
         schema: SCHEMA,
@@ -258,6 +258,7 @@ pub(super) fn submission() -> Submission {
         bad_records_max: 0,
         hang_ms: 1000,
         attached: true,
+        batch: None,
         remarks: Vec::new(),
         columns: None,
     }

@@ -117,8 +117,12 @@ pub(crate) struct ModelDistances {
 const NEAR: f64 = 0.05;
 const TOLD: f64 = 0.1;
 
-pub(crate) fn claims(runs: &[ModelDistances]) -> Vec<Claim> {
-    vec![overlaps(runs), ends_as_predicted(runs)]
+/// Judges the runs, unless there is a reason not to.
+pub(crate) fn claims(runs: &[ModelDistances], incomparable: Option<String>) -> Vec<Claim> {
+    let claims = vec![overlaps(runs), ends_as_predicted(runs)];
+    let Some(reason) = incomparable else { return claims };
+    let open = |claim: Claim| Claim { verdict: Verdict::Open, evidence: reason.clone(), ..claim };
+    claims.into_iter().map(open).collect()
 }
 
 fn overlaps(runs: &[ModelDistances]) -> Claim {

@@ -52,6 +52,7 @@ fn contenders() -> Vec<Contender> {
         name: placement.to_owned(),
         policy: "fifo".to_owned(),
         placement: placement.to_owned(),
+        divides: false,
     };
     PLACEMENTS.iter().map(contender).collect()
 }

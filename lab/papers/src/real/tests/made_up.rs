@@ -77,7 +77,7 @@ fn of_overlap() -> [Rules; 2] {
     };
     let beside = |distances: [f64; 2], end: f64, predicted: [f64; 2]| {
         let one = |factor: f64| beside_models::ModelDistances { distances, end: factor * end, predicted };
-        beside_models::claims(&[one(1.0), one(1.001), one(0.999)])
+        beside_models::claims(&[one(1.0), one(1.001), one(0.999)], None)
     };
     [
         // First: the order is as claimed, but with small differences. Second: no difference where one is
