@@ -6,6 +6,7 @@
 mod cells;
 mod common;
 mod means;
+mod optimum;
 mod progress;
 mod random;
 mod sizes;

@@ -15,6 +15,7 @@ fn of_random() -> Rules {
     let broken = InstanceResult {
         parts: [1.1; 4],
         at_most: [1.2; 4],
+        by_optimum: [None; 4],
         makespan: 1.1,
         fixed_order_excess: 1.0,
         beats_orders: false,
@@ -22,6 +23,7 @@ fn of_random() -> Rules {
     let kept = InstanceResult {
         parts: [0.9; 4],
         at_most: [0.95; 4],
+        by_optimum: [None; 4],
         makespan: 1.0,
         fixed_order_excess: 0.0,
         beats_orders: true,
@@ -194,10 +196,13 @@ fn theorem_is_not_said_to_hold_where_only_a_better_schedule_was_not_found() {
         |at_most| InstanceResult { parts: [0.9; 4], at_most: [at_most; 4], ..InstanceResult::default() };
     let verdicts = |results: &[InstanceResult]| {
         let claims = of_instances(1, results).into_iter();
-        let bounds = claims.filter(|claim| claim.evidence.contains("whatever the optimum is"));
+        let bounds = claims.filter(|claim| claim.evidence.contains("by the optimum in"));
         bounds.map(|claim| claim.verdict).collect::<Vec<Verdict>>()
     };
     assert_eq!(verdicts(&[result(0.95), result(0.99)]), [Verdict::Holds; 4]);
     assert_eq!(verdicts(&[result(0.95), result(1.05)]), [Verdict::Partly; 4]);
     assert_eq!(verdicts(&[result(1.05)]), [Verdict::Open; 4]);
+    let decided = |kept| InstanceResult { by_optimum: [Some(kept); 4], ..result(1.05) };
+    assert_eq!(verdicts(&[result(0.95), decided(true)]), [Verdict::Holds; 4]);
+    assert_eq!(verdicts(&[result(0.95), decided(false)]), [Verdict::Fails; 4]);
 }
