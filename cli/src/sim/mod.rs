@@ -56,6 +56,7 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
         system.policy(policy)?;
     }
     let seeds: Vec<u64> = (0..u64::from(flags.seeds)).map(|place| flags.seed.saturating_add(place)).collect();
+    system.check_fetches(flags.seed)?;
     let metrics = metrics.as_deref();
     let alone = alone_times(&system, flags.needs_alone(metrics), &seeds)?;
     let runs = run_all(&system, flags, &policies, &seeds.iter().copied().zip(&alone).collect::<Vec<_>>())?;

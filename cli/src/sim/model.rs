@@ -15,7 +15,7 @@ use gristmill_scheduler::core::DivideLimits;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::{Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
-use gristmill_scheduler::sim::cluster::{self, Observer, TaskRun};
+use gristmill_scheduler::sim::cluster::{self, Observer, SimulatedTasks, TaskRun};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::{Costs, Job};
@@ -23,6 +23,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
+
+/// Maximum number of fetches of one run of the cluster model, which takes about ten minutes for them.
+const FETCHES_MAX: f64 = 5e8;
 
 /// The simulated system, ready to run.
 pub struct SimulatedSystem<'a> {
@@ -143,6 +146,34 @@ impl<'a> SimulatedSystem<'a> {
                 }))
             }
         }
+    }
+
+    /// Refuses jobs with more fetches of outputs than the cluster model simulates in reasonable time.
+    ///
+    /// # Errors
+    /// Too many fetches, with the number of jobs that could be simulated.
+    pub fn check_fetches(&self, seed: u64) -> anyhow::Result<()> {
+        let SimulatedMachine::Cluster { config, .. } = &self.machine else { return Ok(()) };
+        let workers = config.workers.len() as f64;
+        // Each map's output is fetched by every worker that has a partition.
+        let fetches = |job: &Job| {
+            let tasks = SimulatedTasks::count(config, job);
+            tasks.maps * tasks.reduces.min(workers)
+        };
+        let (mut sum, mut jobs, mut fitting) = (0.0, 0_u64, 0_u64);
+        for job in self.jobs(seed) {
+            sum += fetches(&job);
+            jobs += 1;
+            fitting += u64::from(sum <= FETCHES_MAX);
+        }
+        if sum <= FETCHES_MAX {
+            return Ok(());
+        }
+        Err(usage(format!(
+            "the {jobs} jobs of {} fetch {sum:.2e} outputs of maps, and at most {FETCHES_MAX:.0e} can be simulated, about a \
+             million per second: try --jobs {fitting}, fewer workers, or a longer --task-length",
+            self.source.name()
+        )))
     }
 
     /// Runs a policy on the jobs of a seed, with their times alone; `sink` gets each job as it ends.

@@ -175,6 +175,18 @@ fn every_job_is_a_line_of_csv_and_the_flow_adds_up() {
 }
 
 #[test]
+fn trace_with_too_many_fetches_is_refused_before_it_starts() {
+    let sandbox = Sandbox::new();
+    // 2000 maps, each fetched by 1000 workers.
+    let rows = (0..400).map(|second| format!("{second},2000,1e9,1000\n"));
+    let jobs =
+        sandbox.write("day.csv", format!("arrival,map,shuffle_bytes,reduce\n{}", rows.collect::<String>()));
+    let sim = ["lab", "sim", "--model", "cluster", "--workload", &jobs, "--workers"];
+    let refused = sandbox.run(sim.iter().chain(&["1000"])).expect_code(2);
+    refused.expect_words(&["400 jobs", "day.csv fetch 8.00e8 outputs", "at most 5e8", "--jobs 250"]);
+}
+
+#[test]
 fn names_that_are_not_known_are_answered_with_the_nearest() {
     let sandbox = Sandbox::new();
     let cases: [(&[&str], &[&str]); 11] = [
