@@ -47,6 +47,7 @@ impl Listing for ClusterListing<'_> {
             }
             Place::Submitter => return list_local_with(path, cluster.below),
             Place::Store => return list_stored(path, cluster.below),
+            Place::Steps => return Err(InputError::out_of_reach(path)),
         };
         let name = FilePath::new([format!("{worker}:").as_bytes(), path.as_bytes()].concat());
         let Some(endpoint) = cluster.endpoint(worker) else {

@@ -488,9 +488,7 @@ fn with_bare_tasks(plan: &JobPlan, splits: Vec<Split>) -> Vec<Split> {
         by_input.entry(split.input).or_default().push(split);
     }
     for (index, input) in plan.inputs().iter().enumerate().filter(|(_, input)| 0 < input.bare_tasks) {
-        let bare = Split { input: index as u32, format: RecordFormat::Lines, pieces: Vec::new() };
-        let tasks = by_input.entry(index as u32).or_default();
-        tasks.extend(std::iter::repeat_n(bare, input.bare_tasks as usize));
+        by_input.entry(index as u32).or_default().extend(input.bare_splits(index as u32));
     }
     if by_input.is_empty() && !plan.side_inputs().is_empty() {
         return vec![Split { input: 0, format: RecordFormat::Lines, pieces: Vec::new() }];

@@ -39,7 +39,7 @@ pub(crate) fn map_spec(split: &Split) -> MapSpec {
         .iter()
         .filter_map(|piece| match piece.place {
             Place::Worker(worker) => Some(worker),
-            Place::Submitter | Place::Store => None,
+            Place::Submitter | Place::Store | Place::Steps => None,
         })
         .collect();
     preferred.sort_unstable();

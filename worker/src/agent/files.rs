@@ -126,7 +126,7 @@ impl FileKey {
         match (self, place) {
             (FileKey::OfJob(key), _) => Some(key),
             (FileKey::OfWorkers(keys), Place::Worker(worker)) => keys.get(&worker),
-            (FileKey::OfWorkers(_), Place::Submitter | Place::Store) => None,
+            (FileKey::OfWorkers(_), Place::Submitter | Place::Store | Place::Steps) => None,
         }
     }
 }
@@ -175,7 +175,7 @@ impl FileAccess for JobFiles {
                     source: format!("{worker} is not known here").into(),
                 }),
             },
-            Place::Store => LocalFiles.open(piece),
+            Place::Store | Place::Steps => LocalFiles.open(piece),
             Place::Submitter => match (LocalFiles.open(piece), &self.submitter) {
                 (Ok(file), _) => Ok(file),
                 // Not the same file here: the submitter's copy counts, and it checks the stamp too.

@@ -16,7 +16,7 @@ use super::format::RecordFormat;
 use super::local::refuse_special;
 use super::path::FilePath;
 use super::private::{TEMPORARY, check_listed, open_regular};
-use super::split::{Compression, FileStamp, Piece, Place};
+use super::split::{Compression, FileStamp, Piece, Place, Split};
 use super::table::{Table, TableKind};
 use super::wildcards::{DEPTH_MAX, expand, has_wildcards, is_hidden, walk_failed};
 use crate::objects::{self, Scheme, is_url};
@@ -44,6 +44,8 @@ pub struct Input {
     /// Number of map tasks without any records, for mappers that generate their own: they run only
     /// `setup` and `finish`.
     pub bare_tasks: u32,
+    /// Number of steps of each of them, from which each gets records of one byte.
+    pub steps: u32,
 }
 
 impl Input {
@@ -83,9 +85,23 @@ impl Input {
         Self { bare_tasks: count, ..Self::new([""; 0], RecordFormat::Lines) }
     }
 
+    /// Reads no files: `count` map tasks, each of this many steps; [`Input::bare_tasks`] if there are none. A step is a
+    /// record, the steps of task `n` start at the offset `n * steps`, and a task can be divided between two steps.
+    #[must_use]
+    pub fn steps(count: u32, steps: u32) -> Self {
+        Self { bare_tasks: count, steps, ..Self::new([""; 0], RecordFormat::Fixed { length: 1 }) }
+    }
+
+    /// Returns the splits of its tasks without files.
+    #[must_use]
+    pub fn bare_splits(&self, input: u32) -> Vec<Split> {
+        let pieces = |task| if self.steps > 0 { vec![Piece::of_steps(task, self.steps)] } else { Vec::new() };
+        (0..self.bare_tasks).map(|task| Split { input, format: self.format, pieces: pieces(task) }).collect()
+    }
+
     fn new<P: AsRef<str>>(paths: impl IntoIterator<Item = P>, format: RecordFormat) -> Self {
         let paths = paths.into_iter().map(|path| path.as_ref().to_owned()).collect();
-        Self { paths, format, columns: Vec::new(), bare_tasks: 0 }
+        Self { paths, format, columns: Vec::new(), bare_tasks: 0, steps: 0 }
     }
 }
 
@@ -101,7 +117,7 @@ impl Listing for LocalListing {
         match place {
             Place::Submitter => list_local(path),
             Place::Store => list_stored(path, Subdirectories::Refused),
-            Place::Worker(_) => Err(InputError::out_of_reach(path)),
+            Place::Worker(_) | Place::Steps => Err(InputError::out_of_reach(path)),
         }
     }
 }
@@ -335,7 +351,7 @@ impl NamedInput {
     fn new(place: Place, path: FilePath) -> Self {
         let absolute = match place {
             Place::Submitter => std::path::absolute(path.to_path()).ok().map(|path| FilePath::from(&*path)),
-            Place::Worker(_) | Place::Store => None,
+            Place::Worker(_) | Place::Store | Place::Steps => None,
         };
         Self { place, path, absolute }
     }
@@ -363,7 +379,7 @@ fn whole_file(named: &NamedInput, file: ListedFile, input: &Input) -> Result<Opt
             let name = [format!("{worker}:").as_bytes(), path.as_bytes()].concat();
             (path, FilePath::new(name))
         }
-        Place::Store => (path.clone(), path),
+        Place::Store | Place::Steps => (path.clone(), path),
     };
     let compression = Compression::of_name(&path);
     let table = Table::of_name(&path, input.format, &input.columns);

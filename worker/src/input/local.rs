@@ -32,7 +32,25 @@ pub struct LocalFiles;
 
 impl FileAccess for LocalFiles {
     fn open(&self, piece: &Piece) -> Result<Box<dyn ByteSource>, InputError> {
-        if piece.place == Place::Store { open_stored(piece) } else { open(piece, &MAPS) }
+        match piece.place {
+            Place::Store => open_stored(piece),
+            Place::Steps => Ok(Box::new(Steps)),
+            Place::Submitter | Place::Worker(_) => open(piece, &MAPS),
+        }
+    }
+}
+
+/// Steps of a task without input: zeros.
+struct Steps;
+
+impl ByteSource for Steps {
+    fn read_at(&mut self, _offset: u64, buffer: &mut [u8]) -> Result<(), InputError> {
+        buffer.fill(0);
+        Ok(())
+    }
+
+    fn is_remote(&self) -> bool {
+        false
     }
 }
 

@@ -73,6 +73,16 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Returns the steps of a task without input. The first step of each task follows the last one of the task before.
+    #[must_use]
+    pub fn of_steps(task: u32, steps: u32) -> Self {
+        let (offset, length) = (u64::from(task) * u64::from(steps), u64::from(steps));
+        let name = FilePath::from("the steps of a task without input");
+        let stamp = FileStamp { size: offset + length, modified_ns: 0, inode: 0 };
+        let (place, compression) = (Place::Steps, Compression::None);
+        Self { path: name.clone(), name, place, offset, length, stamp, compression, table: None }
+    }
+
     /// Returns the first byte after the range.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -106,6 +116,9 @@ pub enum Place {
     Worker(WorkerId),
     /// Object store, which every process accesses itself.
     Store,
+    /// No file: a task without input that counts steps ([`Input::steps`](super::Input::steps)). Each byte of the piece is
+    /// a step.
+    Steps,
 }
 
 /// Properties by which a file is recognized as the one that was listed.

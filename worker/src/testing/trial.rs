@@ -5,7 +5,7 @@ use crate::api::{Job, JobPlan, KeyOrder, PlanError, SideInputs, TaskError};
 use crate::attempt::{AttemptContext, PartDone, Progress, TaskFailure, TaskSettings, TaskStats};
 use crate::budget::Budget;
 use crate::input::plan::{SplitRules, plan_side, plan_splits};
-use crate::input::{InputError, LocalFiles, RecordFormat, Split, open_split};
+use crate::input::{InputError, LocalFiles, Split, open_split};
 use crate::output::Output;
 use crate::segment::{SegmentData, SpillDirs};
 use crate::task::{KeySample, ReducePart, cut_points, run_map, run_map_only, run_reduce, sample_keys};
@@ -214,8 +214,7 @@ impl TrialTasks {
             piece.name = files.name_of(&piece.path).unwrap_or_else(|| piece.name.clone());
         }
         for (index, made) in plan.inputs().iter().enumerate() {
-            let bare = Split { input: index as u32, format: RecordFormat::Lines, pieces: Vec::new() };
-            splits.extend(std::iter::repeat_n(bare, made.bare_tasks as usize));
+            splits.extend(made.bare_splits(index as u32));
         }
         splits.sort_by_key(|split| split.input);
         let spill = SpillDirs::new(vec![files.spill_directory()]);

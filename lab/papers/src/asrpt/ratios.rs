@@ -100,6 +100,7 @@ pub(super) fn of_ratios(runs: &AsrptRuns, bursts: &BurstRatios) -> Vec<Claim> {
     vec![
         of_pairs("asrpt-is-best", worse_than_asrpt),
         of_pairs("lrpt-is-worst", better_than_lrpt),
+        bound_of_all(runs, bursts),
         asrpt_against_dsrpt(runs),
         efficiency_ratio("theorem-4", runs, bursts, [DSRPT, counterexample::DSRPT]),
         three_times_the_bound(runs, bursts),
@@ -139,6 +140,17 @@ fn above_in_all_cases(runs: &AsrptRuns, pairs: [(usize, usize, usize); 3]) -> (V
 /// Returns the ratios of a scheduler in all preemptive runs.
 fn preemptive(runs: &AsrptRuns, scheduler: usize) -> impl Iterator<Item = f64> {
     (0..SETTINGS.len()).flat_map(move |setting| runs.numbers([setting, 0, scheduler], |kept| kept.ratio))
+}
+
+/// Judges Lemma 1 on all runs: no total flow time is below that of SRPT without precedence.
+fn bound_of_all(runs: &AsrptRuns, bursts: &BurstRatios) -> Claim {
+    let all = cases().flat_map(|(setting, scenario)| {
+        (0..SCHEDULERS.len())
+            .flat_map(move |scheduler| runs.numbers([setting, scenario, scheduler], |kept| kept.ratio))
+    });
+    let ratios: Vec<f64> = all.chain(bursts.0.iter().flatten().copied()).collect();
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    WORDS.claim("lemma-1", least >= 1.0, holes![runs = ratios.len(), least])
 }
 
 fn asrpt_against_dsrpt(runs: &AsrptRuns) -> Claim {

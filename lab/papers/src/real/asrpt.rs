@@ -40,7 +40,7 @@ const PREEMPTIVE: &str = "asrpt preemptive";
 /// A run or a simulation that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let holes = holes![machines = MACHINES, workers = WORKERS, unit = UNIT_SECONDS * 1e3];
-    Ok(WORDS.paper("asrpt", holes, vec![figure_9(context)?, long_reduce(context)?]))
+    Ok(WORDS.paper("asrpt", holes, vec![figure_9(context)?, long_reduce(context)?, long_map(context)?]))
 }
 
 /// Section on the paper's workload at its own load.
@@ -90,6 +90,14 @@ fn ratio_of_two(comparison: &Comparison) -> Claim {
 /// suspension.
 const LONG_UNIT_SECONDS: f64 = 0.2;
 
+/// Policies that keep maps, each after its form that divides them.
+const DIVIDED: [(&str, &str); 4] = [
+    ("asrpt preemptive", "asrpt:slot=200ms,preemptive=yes"),
+    ("asrpt divided", "asrpt:slot=200ms,preemptive=yes+divide"),
+    ("gristmill", "gristmill"),
+    ("gristmill divided", "gristmill+divide"),
+];
+
 /// Policies that keep reduces, each after its form that interrupts them.
 const PAIRS: [(&str, &str); 4] = [
     ("asrpt", "asrpt:slot=200ms"),
@@ -102,37 +110,68 @@ const PAIRS: [(&str, &str); 4] = [
 const LONG_HEAD_START: f64 = 8.0;
 const PAUSE: f64 = 5.0;
 
-/// Section on short jobs that meet a long reduce.
-fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
-    let (workers, short): (u32, u32) = (2, context.scaled(3, 6, 20));
+/// Number of workers of the runs with a long job, with one slot each.
+const LONG_WORKERS: u32 = 2;
+
+/// Runs short jobs that meet a job of a long task for each worker, at map or at reduce. Returns the comparison, and the
+/// words for the text.
+fn behind_long(
+    context: &RealContext<'_>,
+    name: &str,
+    long: impl Fn(f64) -> [Vec<f64>; 2],
+    policies: &[(&str, &str)],
+) -> anyhow::Result<(Comparison, [f64; 4])> {
+    let short: u32 = context.scaled(3, 6, 20);
     let long_units = f64::from(short) * 4.0;
-    let job = |arrival: f64, maps: usize, reduces: Vec<f64>| Job {
+    let job = |arrival: f64, [maps, reduces]: [Vec<f64>; 2]| Job {
         arrival,
-        work: PerStation::new(maps as f64, 0.0, reduces.iter().sum()),
-        maps: vec![1.0; maps],
+        work: PerStation::new(maps.iter().sum(), 0.0, reduces.iter().sum()),
+        maps,
         reduces,
         ..Job::default()
     };
-    let repetitions = context.scaled(1, 4, 8);
+    let repetitions: u32 = context.scaled(1, 4, 8);
     // The long job first, then short ones with exponential pauses, so that each repetition meets others.
     let draw = |seed: u64| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut at = LONG_HEAD_START;
-        let mut jobs = vec![job(0.0, 2, vec![long_units; workers as usize])];
+        let mut jobs = vec![job(0.0, long(long_units))];
         jobs.extend((0..short).map(|_| {
             let now = at;
             at -= PAUSE * (1.0 - random.random::<f64>()).ln();
-            job(now, 4, vec![2.0])
+            job(now, [vec![1.0; 4], vec![2.0]])
         }));
         jobs
     };
     let jobs = context.draws(repetitions, draw);
-    let comparison =
-        context.sleep("asrpt-long-reduce", &jobs, LONG_UNIT_SECONDS, &cluster(workers, 1), &PAIRS)?;
+    let comparison = context.sleep(name, &jobs, LONG_UNIT_SECONDS, &cluster(LONG_WORKERS, 1), policies)?;
     let (long, pause) = (long_units * LONG_UNIT_SECONDS, PAUSE * LONG_UNIT_SECONDS);
-    let holes = holes![workers, long, short, pause, repetitions];
+    Ok((comparison, [long, pause, f64::from(short), f64::from(repetitions)]))
+}
+
+/// Section on short jobs that meet a long reduce.
+fn long_reduce(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    let long = |units: f64| [vec![1.0; 2], vec![units; LONG_WORKERS as usize]];
+    let (comparison, [long, pause, short, repetitions]) =
+        behind_long(context, "asrpt-long-reduce", long, &PAIRS)?;
+    let holes = holes![workers = LONG_WORKERS, long, short, pause, repetitions];
     let blocks = blocks("long", &comparison, &["result", "slots-and-lanes"]);
     Ok(section((&WORDS, "long-reduce", holes), &comparison, blocks, of_preemption(&comparison)))
+}
+
+/// Section on short jobs that meet a long map.
+fn long_map(context: &RealContext<'_>) -> anyhow::Result<Section> {
+    // A short map first: one that has ended shows how long maps take.
+    let long = |units: f64| [[vec![1.0], vec![units; LONG_WORKERS as usize]].concat(), vec![1.0]];
+    let (comparison, [long, pause, short, repetitions]) =
+        behind_long(context, "asrpt-long-map", long, &DIVIDED)?;
+    let holes = holes![workers = LONG_WORKERS, long, short, pause, repetitions];
+    let blocks = blocks("long-map", &comparison, &["result", "slots-and-lanes"]);
+    Ok(section((&WORDS, "long-map", holes), &comparison, blocks, of_division(&comparison)))
+}
+
+pub(super) fn of_division(comparison: &Comparison) -> Vec<Claim> {
+    ["division-asrpt", "division-gristmill"].map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
 }
 
 pub(super) fn of_preemption(comparison: &Comparison) -> Vec<Claim> {

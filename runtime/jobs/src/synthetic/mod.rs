@@ -1,7 +1,8 @@
 //! `synthetic`: a job that only takes time, so that a laptop can emulate a large cluster.
 //!
 //! A reduce spends its time in slices, each ended by a border: a key that some map emits only for that purpose. This
-//! makes its progress visible, and it can be suspended at the end of a slice.
+//! makes its progress visible, and it can be suspended at the end of a slice. A map counts steps, and can be divided
+//! between them; what it emits does not depend on that.
 
 mod measured;
 mod times;
@@ -13,10 +14,17 @@ pub use measured::MeasuredTasks;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 pub use times::{TimeLaw, TimeLawError};
 
+/// Steps of a map, between which it shows its progress and can be divided.
+const STEPS: u32 = 128;
+/// Map time from which a job has steps: each costs about a microsecond.
+const STEPPING_MIN: Duration = Duration::from_millis(200);
+/// Minimum time that a map sleeps or spins at once, but for its last step.
+const STEP_MIN: Duration = Duration::from_millis(5);
 /// Interval at which a task checks for its cancellation.
 const SLICE: Duration = Duration::from_millis(20);
 /// Bytes of an emitted pair: a random key and a random value, so that compressed spills keep its size.
@@ -93,14 +101,19 @@ impl Job for Synthetic {
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let (job, same) = (self.clone(), self.clone());
-        let input = Input::bare_tasks(self.map_tasks());
+        let input = Input::steps(self.map_tasks(), self.steps());
         match self.measured.as_ref().map(MeasuredTasks::reduces) {
-            Some(0) => Ok(JobPlan::map_only(input, move || SyntheticMapOnly { job: job.clone(), task: 0 })),
+            Some(0) => Ok(JobPlan::map_only(input, move || SyntheticMapOnly {
+                stepping: Stepping::new(job.clone()),
+                task: 0,
+            })),
             reduces => {
-                let plan =
-                    JobPlan::map(input, move || SyntheticMapper { job: job.clone(), task: 0, partitions: 0 })
-                        .whole_splits()
-                        .partition(SpreadPartitioner);
+                let plan = JobPlan::map(input, move || SyntheticMapper {
+                    stepping: Stepping::new(job.clone()),
+                    task: 0,
+                    partitions: 0,
+                })
+                .partition(SpreadPartitioner);
                 let plan = match reduces {
                     Some(reduces) => plan.reduces(reduces),
                     None => plan,
@@ -116,6 +129,7 @@ impl Job for Synthetic {
 enum TaskStream {
     Map = 0,
     Reduce = 1,
+    Pairs = 2,
 }
 
 impl Synthetic {
@@ -136,18 +150,24 @@ impl Synthetic {
         })
     }
 
+    /// Steps of each map: none if all are so short that a division cannot pay.
+    fn steps(&self) -> u32 {
+        let time = |task| self.map_work(task, &mut self.draws(TaskStream::Map, task)).0;
+        if (0..self.map_tasks()).any(|task| time(task) >= STEPPING_MIN) { STEPS } else { 0 }
+    }
+
     fn map_tasks(&self) -> u32 {
         self.measured.as_ref().map_or(self.maps, MeasuredTasks::maps)
     }
 
-    /// Random numbers of one task: first its time, then its keys.
+    /// Random numbers of one task.
     fn draws(&self, stream: TaskStream, task: u32) -> ChaCha8Rng {
         let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
         draws.set_stream(((stream as u64) << 32) + u64::from(task));
         draws
     }
 
-    /// Time of a map and bytes it emits. `draws` is left at the start of its keys.
+    /// Time of a map and bytes it emits.
     fn map_work(&self, task: u32, draws: &mut ChaCha8Rng) -> (Duration, u64) {
         match &self.measured {
             Some(measured) => (measured.map_time(task), measured.map_bytes(task)),
@@ -163,9 +183,9 @@ impl Synthetic {
     }
 
     /// Spends `time` in slices, or less if the task is cancelled. Only time slept or spun here counts. A slower slot
-    /// delays the task during its checks, and that delay is additional.
-    fn pass(&self, time: Duration, mut is_cancelled: impl FnMut() -> bool) {
-        let mut rest = time;
+    /// delays the task during its checks, and that delay is additional. Returns the time slept or spun.
+    fn pass(&self, time: Duration, mut is_cancelled: impl FnMut() -> bool) -> Duration {
+        let (mut rest, mut spent) = (time, Duration::ZERO);
         while !is_cancelled() && !rest.is_zero() {
             let (begun, slice) = (Instant::now(), rest.min(SLICE));
             if self.spin {
@@ -175,8 +195,10 @@ impl Synthetic {
             } else {
                 std::thread::sleep(slice);
             }
-            rest = rest.saturating_sub(begun.elapsed());
+            let slept = begun.elapsed();
+            (rest, spent) = (rest.saturating_sub(slept), spent + slept);
         }
+        spent
     }
 }
 
@@ -234,10 +256,86 @@ impl Partitioner for SpreadPartitioner {
     }
 }
 
-struct SyntheticMapper {
+/// Map whose time passes in steps, or at once if it has none.
+struct Stepping {
     job: Synthetic,
+    /// Task of the current step, and its time and bytes.
+    task: Option<(u32, Duration, u64)>,
+    /// Part of the time that is spent, by the clock.
+    passed: Duration,
+}
+
+/// Steps of a map that are over.
+struct Passed {
+    task: u32,
+    bytes: u64,
+    steps: Range<u64>,
+}
+
+impl Stepping {
+    fn new(job: Synthetic) -> Self {
+        Self { job, task: None, passed: Duration::ZERO }
+    }
+
+    /// Spends the time of a step.
+    fn step(&mut self, record: Record<'_>, is_cancelled: impl FnMut() -> bool) -> Passed {
+        let (task, step) = ((record.offset() / u64::from(STEPS)) as u32, record.offset() % u64::from(STEPS));
+        let (_, time, bytes) = *self.task.get_or_insert_with(|| {
+            let (time, bytes) = self.job.map_work(task, &mut self.job.draws(TaskStream::Map, task));
+            self.passed = time.mul_f64(step as f64 / f64::from(STEPS));
+            (task, time, bytes)
+        });
+        let due = time.mul_f64((step + 1) as f64 / f64::from(STEPS));
+        let owed = due.saturating_sub(self.passed);
+        if owed >= STEP_MIN || step + 1 == u64::from(STEPS) {
+            self.passed += self.job.pass(owed, is_cancelled);
+        }
+        Passed { task, bytes, steps: step..step + 1 }
+    }
+
+    /// Spends the time of a map without steps; `None` if this one has some.
+    fn all_at_once(&self, task: u32, is_cancelled: impl FnMut() -> bool) -> Option<Passed> {
+        if self.task.is_some() {
+            return None;
+        }
+        let (time, bytes) = self.job.map_work(task, &mut self.job.draws(TaskStream::Map, task));
+        self.job.pass(time, is_cancelled);
+        Some(Passed { task, bytes, steps: 0..u64::from(STEPS) })
+    }
+}
+
+struct SyntheticMapper {
+    stepping: Stepping,
     task: u32,
     partitions: u32,
+}
+
+impl SyntheticMapper {
+    /// Emits the pairs of steps, which do not depend on how a map was divided.
+    fn emit(&self, Passed { task, bytes, steps }: &Passed, out: &mut Emitter<ByteString, ByteString>) {
+        let (job, pairs) = (&self.stepping.job, bytes.div_ceil(PAIR_BYTES));
+        let [first, end] = [steps.start, steps.end].map(|step| pairs * step / u64::from(STEPS));
+        let mut draws = job.draws(TaskStream::Pairs, *task);
+        draws.set_word_pos(u128::from(first * PAIR_BYTES / 4));
+        let mut room = [0; PAIR_BYTES as usize];
+        for pair in first..end {
+            if out.is_cancelled() {
+                break;
+            }
+            let emitted = &mut room[..(bytes - pair * PAIR_BYTES).min(PAIR_BYTES) as usize];
+            draws.fill_bytes(emitted);
+            let (key, value) = emitted.split_at(emitted.len().min(KEY_BYTES));
+            out.emit(key, value);
+        }
+        // The maps take turns, so that no map emits the borders of all reduces.
+        let bordered = if steps.start == 0 { self.partitions } else { 0 };
+        for partition in (*task..bordered).step_by(job.map_tasks().max(1) as usize) {
+            let count = borders(job.reduce_work(partition));
+            for index in 0..count {
+                out.emit(&Border { partition, index }.key(count), &[]);
+            }
+        }
+    }
 }
 
 impl Mapper for SyntheticMapper {
@@ -249,30 +347,16 @@ impl Mapper for SyntheticMapper {
         Ok(())
     }
 
-    /// There are no records.
-    fn map(&mut self, _: Record<'_>, _: &mut Emitter<ByteString, ByteString>) -> TaskResult {
+    /// Spends the time of a step and emits its pairs.
+    fn map(&mut self, record: Record<'_>, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
+        let passed = self.stepping.step(record, || out.is_cancelled());
+        self.emit(&passed, out);
         Ok(())
     }
 
     fn finish(&mut self, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        let mut draws = self.job.draws(TaskStream::Map, self.task);
-        let (time, bytes) = self.job.map_work(self.task, &mut draws);
-        self.job.pass(time, || out.is_cancelled());
-        let mut pair = [0; PAIR_BYTES as usize];
-        let mut rest = bytes;
-        while rest > 0 && !out.is_cancelled() {
-            let pair = &mut pair[..rest.min(PAIR_BYTES) as usize];
-            draws.fill_bytes(pair);
-            let (key, value) = pair.split_at(pair.len().min(KEY_BYTES));
-            out.emit(key, value);
-            rest -= pair.len() as u64;
-        }
-        // The maps take turns, so that no map emits the borders of all reduces.
-        for partition in (self.task..self.partitions).step_by(self.job.map_tasks().max(1) as usize) {
-            let count = borders(self.job.reduce_work(partition));
-            for index in 0..count {
-                out.emit(&Border { partition, index }.key(count), &[]);
-            }
+        if let Some(passed) = self.stepping.all_at_once(self.task, || out.is_cancelled()) {
+            self.emit(&passed, out);
         }
         Ok(())
     }
@@ -336,7 +420,7 @@ impl Reducer for SyntheticReducer {
 
 /// A map of a job without reduces.
 struct SyntheticMapOnly {
-    job: Synthetic,
+    stepping: Stepping,
     task: u32,
 }
 
@@ -346,14 +430,13 @@ impl MapOnly for SyntheticMapOnly {
         Ok(())
     }
 
-    /// There are no records.
-    fn map(&mut self, _: Record<'_>, _: &mut Output) -> TaskResult {
+    fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult {
+        self.stepping.step(record, || out.is_cancelled());
         Ok(())
     }
 
     fn finish(&mut self, out: &mut Output) -> TaskResult {
-        let (time, _) = self.job.map_work(self.task, &mut self.job.draws(TaskStream::Map, self.task));
-        self.job.pass(time, || out.is_cancelled());
+        self.stepping.all_at_once(self.task, || out.is_cancelled());
         Ok(())
     }
 }

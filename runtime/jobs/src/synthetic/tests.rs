@@ -2,12 +2,35 @@
 
 use super::*;
 use clap::{Args, FromArgMatches};
+use gristmill_worker::testing::Trial;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 fn job(flags: &[&str]) -> Synthetic {
     let command = Synthetic::augment_args(clap::Command::new("synthetic").no_binary_name(true));
     Synthetic::from_arg_matches(&command.try_get_matches_from(flags).unwrap()).unwrap()
+}
+
+#[test]
+fn maps_emit_the_same_pairs_with_steps_and_without_and_spend_their_time() {
+    let mut all = BTreeSet::new();
+    for time in [Duration::from_millis(30), STEPPING_MIN] {
+        let flags = ["--maps", "3", "--reduce-time", "0ms", "--map-bytes", "12345", "--map-time"];
+        let time_text = format!("{}ms", time.as_millis());
+        let job = job(&[&flags[..], &[&time_text]].concat());
+        assert_eq!(job.steps(), if time < STEPPING_MIN { 0 } else { STEPS });
+        let begun = Instant::now();
+        let parts = Trial::from_plan(job.plan().unwrap()).parts(2).run().unwrap().parts;
+        assert!(begun.elapsed() >= time);
+        let numbers = |part: &Vec<u8>| -> Vec<u64> {
+            let text = String::from_utf8(part.clone()).unwrap();
+            text.split_whitespace().map(|number| number.parse().unwrap()).collect()
+        };
+        let found: Vec<Vec<u64>> = parts.iter().map(numbers).collect();
+        assert_eq!((found[0][0] + found[1][0], found[0][1] + found[1][1]), (3 * 124, 3 * 12345), "{found:?}");
+        all.insert(parts);
+    }
+    assert_eq!(all.len(), 1, "pairs follow from the seed alone");
 }
 
 #[test]

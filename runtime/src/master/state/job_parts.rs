@@ -74,7 +74,7 @@ impl JobInput {
         let named: BTreeSet<WorkerId> = pieces
             .filter_map(|piece| match piece.place {
                 Place::Worker(worker) => Some(worker),
-                Place::Submitter | Place::Store => None,
+                Place::Submitter | Place::Store | Place::Steps => None,
             })
             .collect();
         let bytes = submission.splits.iter().map(Split::bytes).sum();

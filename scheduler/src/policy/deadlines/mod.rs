@@ -14,7 +14,8 @@
 //! first. Parameters: `tick`, 1 s, the interval between plans of min; `reduce-cost`, 1, the cost of a reduce
 //! relative to a map. Deviations, where the paper leaves it open: jobs without a deadline need 0 slots (under
 //! min they get the slots that others leave idle). Only pending reduces count in equation 3, not running
-//! ones. A ready reduce goes before any map. Overdue tasks have zero time left, not less. The shuffle goes to
+//! ones. An UNDEAD job without a slot, or without a finished map, counts as infinitely late. A ready reduce goes before
+//! any map. Overdue tasks have zero time left, not less. The shuffle goes to
 //! the nearest deadline. Limits: deadlines are not guaranteed. Equation 3 targets the deadline exactly, so
 //! the last wave of tasks and the reduces end after it.
 

@@ -14,7 +14,7 @@ use super::limits::InputLimits;
 use super::mapped::MappedFile;
 use super::record::{Block, Blocks, Source};
 use super::source::FileAccess;
-use super::split::{Piece, Split};
+use super::split::{Piece, Place, Split};
 use piece::{FoundRange, PieceBlocks};
 use std::sync::Arc;
 
@@ -109,7 +109,8 @@ impl SplitBlocks<'_> {
             KeptPart::Half => left / 2,
             KeptPart::Least => 0,
         };
-        if left - keeps < self.limits.block_bytes as u64 / 4 {
+        let least = if pieces[index].place == Place::Steps { 1 } else { self.limits.block_bytes as u64 / 4 };
+        if left - keeps < least {
             return None;
         }
         if let (Some((at, end)), Some(current)) = (here, &mut self.current)

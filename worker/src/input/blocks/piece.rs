@@ -9,7 +9,7 @@ use crate::input::format::RecordFormat;
 use crate::input::limits::InputLimits;
 use crate::input::path::FilePath;
 use crate::input::source::ByteSource;
-use crate::input::split::{Compression, Piece};
+use crate::input::split::{Compression, Piece, Place};
 use crate::input::table::is_by_rows;
 use crate::input::tables::table_rows;
 use crate::input::window::{Buffered, ByteRanges, Direct, Window};
@@ -83,7 +83,11 @@ impl PieceBlocks {
             for_want_of_room: record_max < limits.record_max,
             // A block is within the record limit, so only a record larger than its block can exceed the
             // limit.
-            block_bytes: limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
+            block_bytes: match piece.place {
+                // A task may be divided after each step.
+                Place::Steps => 1,
+                _ => limits.block_bytes.max(1).min(usize::try_from(record_max).unwrap_or(usize::MAX)),
+            },
             window,
             at,
             end: if piece.is_decoded() { u64::MAX } else { piece.end() },

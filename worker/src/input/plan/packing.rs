@@ -100,7 +100,7 @@ impl Packing<'_> {
                     Place::Submitter => row_cuts(file, delimiter, self.rules.split_bytes),
                     // The planner cannot read it, or would have to fetch all of it, so its rows stay
                     // together.
-                    Place::Worker(_) | Place::Store => Ok(Vec::new()),
+                    Place::Worker(_) | Place::Store | Place::Steps => Ok(Vec::new()),
                 };
             }
         };

@@ -48,7 +48,7 @@ impl Files {
 }
 
 fn input(paths: &[String], format: RecordFormat) -> Input {
-    Input { paths: paths.to_vec(), format, columns: Vec::new(), bare_tasks: 0 }
+    Input { paths: paths.to_vec(), format, columns: Vec::new(), bare_tasks: 0, steps: 0 }
 }
 
 fn plan(input: &Input, split_bytes: u64) -> Result<Vec<Split>, InputError> {

@@ -50,9 +50,13 @@ pub(crate) fn rules() -> Vec<Rules> {
             borne_out: one(ratios::constant_ratio(&runs([1.5, 2.0, 2.0, 3.0, 1.6], 0.01))),
         },
         Rules {
-            // ASRPT is the worst, also compared with DSRPT and with twice the best. LRPT is the best.
-            refuted: of_ratios(&runs([5.0, 3.0, 3.0, 1.5, 4.0], 0.0), 1.5),
+            // ASRPT is the worst, also compared with DSRPT and with twice the best. LRPT is better than the bound.
+            refuted: of_ratios(&runs([5.0, 3.0, 3.0, 0.9, 4.0], 0.0), 1.5),
             borne_out: of_ratios(&good(), 1.5),
+        },
+        Rules {
+            refuted: only(of_ratios(&runs([0.9, 2.0, 2.0, 3.0, 1.6], 0.0), 1.5), "SRPT without"),
+            borne_out: only(of_ratios(&good(), 1.5), "SRPT without"),
         },
         // Nothing but the bursts refutes these.
         Rules {

@@ -26,7 +26,7 @@ fn alike(contenders: &[(&str, f64)]) -> Comparison {
     flows(&samples.iter().map(|(name, flows)| (*name, &flows[..])).collect::<Vec<_>>())
 }
 
-fn of_asrpt() -> [Rules; 2] {
+fn of_asrpt() -> [Rules; 3] {
     // `work` is the work of each job on the four slots, as a fraction of its flow time: 1 is the best
     // possible.
     let ratios = |asrpt: f64, preemptive: f64, [fifo, fair, lrpt]: [f64; 3], work: f64| {
@@ -54,6 +54,14 @@ fn of_asrpt() -> [Rules; 2] {
         comparison.runs.iter_mut().flat_map(|run| &mut run.jobs).for_each(|job| job.usage.suspensions = 1);
         asrpt::of_preemption(&comparison)
     };
+    let dividing = |whole: f64, divided: f64| {
+        asrpt::of_division(&alike(&[
+            ("asrpt preemptive", whole),
+            ("asrpt divided", divided),
+            ("gristmill", whole),
+            ("gristmill divided", divided),
+        ]))
+    };
     let mut refuted = ratios(5.0, 5.0, [2.0, 2.0, 1.0], 0.1);
     // One of the three is faster than ASRPT, or LRPT is faster than one of the others.
     for rivals in [[0.5, 2.0, 5.0], [2.0, 0.5, 5.0], [2.0, 2.0, 0.5]] {
@@ -67,6 +75,7 @@ fn of_asrpt() -> [Rules; 2] {
     [
         Rules { refuted, borne_out: ratios(1.0, 1.0, [2.0, 2.0, 5.0], 1.0) },
         Rules { refuted: preempting(1.0, 2.0), borne_out: preempting(2.0, 1.0) },
+        Rules { refuted: dividing(1.0, 2.0), borne_out: dividing(2.0, 1.0) },
     ]
 }
 
