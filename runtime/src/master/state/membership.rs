@@ -203,8 +203,8 @@ impl MasterState {
             if segments.is_some() {
                 self.send(worker, job, &MasterFrame::Unhome { job, reduce: partition });
             }
-            // A reduce that a division added has segments before the worker reports any.
-            let starts_full = segments.is_none() && 0 < home.fetched && !home.in_use;
+            // A reduce that a division added has segments before the worker reports any. It may be launched already.
+            let starts_full = segments.is_none() && 0 < home.fetched;
             match starts_full
                 && self.jobs.get(job).is_some_and(|job| job.input.reduce(partition).divided.is_some())
             {

@@ -167,10 +167,14 @@ impl Oracle {
                     return Err(format!("{attempt} took segments of {maps:?} instead of {expected:?}"));
                 }
                 for &(map, epoch) in group.iter().filter(|_| 0 < plan.reduces) {
-                    let task = TaskId::map(job, map);
-                    let last = self.read.range(task.attempt(0)..=task.attempt(u32::MAX)).next_back();
-                    let (read, wanted) = (self.read.get(&task.attempt(epoch)), last.map(|(_, bytes)| bytes));
-                    if read != wanted {
+                    // A piece ends where the next one of the same split starts.
+                    let place =
+                        in_order.iter().position(|(_, other)| *other == map).ok_or("an unknown map")?;
+                    let AddedMap { root, start } = in_order[place].0;
+                    let next = in_order.get(place + 1).filter(|(next, _)| next.root == root);
+                    let wanted = next.map_or(SPLIT_BYTES, |(next, _)| next.start) - start;
+                    let read = self.read.get(&TaskId::map(job, map).attempt(epoch));
+                    if read != Some(&wanted) {
                         return Err(format!(
                             "{attempt} took the output of {read:?} bytes of map {map}, whose split has {wanted:?}"
                         ));
