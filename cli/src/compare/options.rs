@@ -1,7 +1,7 @@
 //! Options of a comparison, from its flags, the settings file and the workload's `[cluster]`.
 
 use super::flags::CompareFlags;
-use crate::flags::{ClusterFlags, MasterFlags, Spread, split_division};
+use crate::flags::{ClusterFlags, MasterFlags, Spread};
 use crate::settings::Settings;
 use crate::usage::usage;
 use clap::parser::ValueSource;
@@ -87,13 +87,10 @@ fn contenders(settings: &Settings, cluster: &ClusterFlags) -> anyhow::Result<Vec
         placements.push("pull".to_owned());
     }
     let several = 1 < placements.len();
-    let contenders = policies.iter().flat_map(|name| {
-        let (policy, divides) = split_division(name);
-        placements.iter().map(move |placement| Contender {
-            name: if several { format!("{name} on {placement}") } else { name.clone() },
-            policy: policy.to_owned(),
-            placement: placement.clone(),
-            divides,
+    let contenders = policies.iter().flat_map(|policy| {
+        placements.iter().map(move |placement| {
+            let name = if several { format!("{policy} on {placement}") } else { policy.clone() };
+            Contender::new(name, policy, placement)
         })
     });
     Ok(contenders.collect())

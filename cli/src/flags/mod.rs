@@ -119,14 +119,6 @@ impl DeciderFlags {
     }
 }
 
-/// Suffix of a policy whose runs divide running tasks, in lists of policies to compare.
-const DIVIDES: &str = "+divide";
-
-/// Returns a policy of a list without its suffix `+divide`, and true if it had one.
-pub fn split_division(policy: &str) -> (&str, bool) {
-    policy.strip_suffix(DIVIDES).map_or((policy, false), |policy| (policy, true))
-}
-
 /// Default distribution of slots over worker processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spread {

@@ -76,10 +76,10 @@ pub(super) async fn hand_over_one_by_one(
     Ok(ids)
 }
 
-/// Returns the jobs from the first one on that arrive at its instant, as many as fit into a batch.
-pub(super) fn batch_from(jobs: &[DrawnJob]) -> &[DrawnJob] {
-    let together = jobs.chunk_by(|one, next| one.arrival == next.arrival).next().unwrap_or_default();
-    together.get(..BATCH_JOBS_MAX as usize).unwrap_or(together)
+/// Returns the jobs that arrive at one instant, as many together as fit into a batch.
+pub(super) fn batches(jobs: &[DrawnJob]) -> impl Iterator<Item = &[DrawnJob]> {
+    let instants = jobs.chunk_by(|one, next| one.arrival == next.arrival);
+    instants.flat_map(|together| together.chunks(BATCH_JOBS_MAX as usize))
 }
 
 /// Submits each job at its time and returns their numbers in the order of the list. Jobs of one instant are a batch: they
@@ -93,11 +93,9 @@ pub(super) async fn hand_over_in_time(
 ) -> Result<Vec<JobId>, CompareError> {
     let start = Instant::now() + LEAD;
     let (mut ids, mut unread) = (Vec::with_capacity(jobs.len()), VecDeque::new());
-    let (mut rest, mut ready) = (jobs, ready.into_iter());
-    while let [first, ..] = rest {
-        let batch = batch_from(rest);
-        rest = &rest[batch.len()..];
-        sleep_until(start + Duration::from_secs_f64(first.arrival)).await;
+    let mut ready = ready.into_iter();
+    for batch in batches(jobs) {
+        sleep_until(start + Duration::from_secs_f64(batch[0].arrival)).await;
         for id in join_all(ready.by_ref().take(batch.len()).map(|ready| client.hand_over(ready))).await {
             let id = id.map_err(CompareError::client("submit a job"))?;
             ids.push(id);

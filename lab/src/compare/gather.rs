@@ -106,7 +106,7 @@ impl Gathering<'_> {
             outlook: status.deadline_outlook.as_ref().map(|outlook| outlook.words.clone()),
             usage: usage(trace),
             shuffle_bytes: status.totals.shuffle_bytes,
-            told_shuffle_bytes: kind
+            known_shuffle_bytes: kind
                 .exact
                 .as_ref()
                 .filter(|_| kind.plays_exact)

@@ -24,6 +24,24 @@ pub struct Contender {
     pub divides: bool,
 }
 
+/// Suffix of a policy whose runs divide running tasks.
+const DIVIDES: &str = "+divide";
+
+/// Returns a policy without its suffix `+divide`, and true if it had one.
+#[must_use]
+pub fn split_division(policy: &str) -> (&str, bool) {
+    policy.strip_suffix(DIVIDES).map_or((policy, false), |policy| (policy, true))
+}
+
+impl Contender {
+    /// Creates a contender from a policy, which may end with `+divide`, and a placement.
+    #[must_use]
+    pub fn new(name: impl Into<String>, policy: &str, placement: &str) -> Self {
+        let (policy, divides) = split_division(policy);
+        Self { name: name.into(), policy: policy.to_owned(), placement: placement.to_owned(), divides }
+    }
+}
+
 /// One run of the workload under one policy.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
@@ -106,7 +124,7 @@ pub struct JobRun {
     pub shuffle_bytes: u64,
     /// Bytes to shuffle that policies receive beforehand, of a job that emits as many.
     #[serde(default)]
-    pub told_shuffle_bytes: Option<f64>,
+    pub known_shuffle_bytes: Option<f64>,
     /// Output of the job, also inlined in files.
     #[serde(flatten)]
     pub output: OutputDigest,

@@ -6,15 +6,13 @@
 use super::CompareError;
 use super::comparison::Site;
 use super::follow::{
-    all_ended, batch_from, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
+    all_ended, batches, cancel_all, hand_over_in_time, hand_over_one_by_one, joined, processors, trace_of,
 };
 use super::gather::failure;
 use super::record::Contender;
 use super::store::ComparisonStore;
 use super::workload::{DATA_MARK, DrawnJob, Workload};
-use gristmill_runtime::api::{
-    BATCH_JOBS_MAX, BatchPlace, EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange,
-};
+use gristmill_runtime::api::{BatchPlace, EstimatorMemory, ExactWork, JobTrace, MasterStatus, PolicyChange};
 use gristmill_runtime::client::{AsyncClient, Ready};
 use gristmill_runtime::cluster::{Cluster, ClusterConfig};
 use gristmill_runtime::deciders::DeciderNames;
@@ -121,12 +119,7 @@ impl Runner<'_> {
         pauses: &[Duration],
         read: impl FnOnce(RunResult, &Path) -> Result<T, CompareError>,
     ) -> Result<Option<T>, CompareError> {
-        let contender = Contender {
-            name: name.to_owned(),
-            policy: "fifo".to_owned(),
-            placement: "pull".to_owned(),
-            divides: false,
-        };
+        let contender = Contender::new(name, "fifo", "pull");
         // An oracle needs the work of every job. The value has no effect while there is only one job.
         let exact: Vec<_> = jobs.iter().map(|job| self.workload.kinds[job.kind].exact.clone()).collect();
         let directory = &store.path().join(name);
@@ -243,8 +236,8 @@ impl Runner<'_> {
     ) -> Result<RunResult, CompareError> {
         let master = joined(client, workers).await?;
         let mut ready = Vec::with_capacity(order.jobs.len());
-        for job in order.jobs {
-            let made = self.make_ready(client, order, job, outputs).await;
+        for (job, batch) in order.jobs.iter().zip(batch_places(order)) {
+            let made = self.make_ready(client, order, (job, batch), outputs).await;
             match made {
                 Ok(made) => ready.push(made),
                 Err(error) => {
@@ -285,7 +278,7 @@ impl Runner<'_> {
         &self,
         client: &AsyncClient,
         order: &RunOrder<'_>,
-        job: &DrawnJob,
+        (job, batch): (&DrawnJob, Option<BatchPlace>),
         outputs: &Path,
     ) -> Result<Ready, CompareError> {
         let kind = &self.workload.kinds[job.kind];
@@ -301,7 +294,7 @@ impl Runner<'_> {
         if let Some(bytes) = kind.split_bytes {
             options.split_bytes = bytes;
         }
-        options.batch = batch_place(order, job);
+        options.batch = batch;
         let prepared = prepare(self.registry, self.workload, job, &self.data)?;
         // Jobs are alike: if a given cluster sees the files of the first, it sees those of all.
         let checked = job.index == 0 && matches!(self.site, Site::Given(_));
@@ -309,18 +302,19 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the place of a job among those that arrive with it; `None` if it arrives alone. The name of the batch must not
+/// Returns the place of each job among those that arrive with it; `None` if it arrives alone. The name of a batch must not
 /// be that of an earlier run on the same master.
-fn batch_place(order: &RunOrder<'_>, job: &DrawnJob) -> Option<BatchPlace> {
+fn batch_places(order: &RunOrder<'_>) -> Vec<Option<BatchPlace>> {
     if !matches!(order.arrivals, RunArrivals::Drawn) {
-        return None;
+        return vec![None; order.jobs.len()];
     }
-    let together = order.jobs.partition_point(|other| other.arrival < job.arrival);
-    let first = job.index - (job.index - together) % BATCH_JOBS_MAX as usize;
-    let jobs = batch_from(&order.jobs[first..]).len();
-    let batch = format!("{}-{}-{first}", std::process::id(), order.directory.file_name()?.display());
-    let place = (job.index - first) as u32;
-    (jobs > 1).then_some(BatchPlace { batch, jobs: jobs as u32, place })
+    let run = order.directory.file_name().unwrap_or_default().display();
+    let in_batch = |(number, batch): (usize, &[DrawnJob])| {
+        let (name, jobs) = (format!("{}-{run}-{number}", std::process::id()), batch.len() as u32);
+        let place = move |place| (jobs > 1).then(|| BatchPlace { batch: name.clone(), jobs, place });
+        (0..jobs).map(place)
+    };
+    batches(order.jobs).enumerate().flat_map(in_batch).collect()
 }
 
 /// Prepares the job of these arguments.

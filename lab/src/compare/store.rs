@@ -354,8 +354,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = ComparisonStore::open(&directory.path().join("out"), &json!({}), false).unwrap();
         let name = "asrpt:preemptive=yes";
-        let contender =
-            Contender { name: name.into(), policy: name.into(), placement: "pull".into(), divides: false };
+        let contender = Contender::new(name, name, "pull");
         let begun = store.start_run(&contender, 0).unwrap();
         assert_eq!(begun.file_name().unwrap(), "asrpt-preemptive-yes-1");
         fs::write(begun.join("journal.jsonl"), "half").unwrap();

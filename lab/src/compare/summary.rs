@@ -165,15 +165,15 @@ impl Comparison {
         let limited =
             |run: &&RunRecord| run.workers.iter().any(|worker| worker.nic_bytes_per_second.is_some());
         let of_run = |run: &RunRecord| {
-            let off = |job: &JobRun| Some((job.shuffle_bytes as f64 - job.told_shuffle_bytes?).abs());
-            let most = |job: &JobRun| Some((MOVED_MAX * job.told_shuffle_bytes?).max(MOVED_SLACK));
+            let off = |job: &JobRun| Some((job.shuffle_bytes as f64 - job.known_shuffle_bytes?).abs());
+            let most = |job: &JobRun| Some((MOVED_MAX * job.known_shuffle_bytes?).max(MOVED_SLACK));
             let job = run.jobs.iter().find(|&job| off(job) > most(job))?;
             Some(format!(
                 "not comparable: under {} {} moved {:.2} MB, and its size for policies is {:.2} MB",
                 run.contender.name,
                 job.label,
                 job.shuffle_bytes as f64 / 1e6,
-                job.told_shuffle_bytes? / 1e6
+                job.known_shuffle_bytes? / 1e6
             ))
         };
         self.runs.iter().filter(limited).find_map(of_run)
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn job_that_moves_other_bytes_than_policies_know_makes_its_runs_incomparable() {
         let reason = |moved: u64, told: f64, limited: bool| {
-            let job = JobRun { shuffle_bytes: moved, told_shuffle_bytes: Some(told), ..job(0, 0.0, 10.0) };
+            let job = JobRun { shuffle_bytes: moved, known_shuffle_bytes: Some(told), ..job(0, 0.0, 10.0) };
             let mut run = run("fifo", 0, vec![job]);
             run.workers[0].nic_bytes_per_second = limited.then_some(1_000_000);
             comparison(vec![run]).moved_otherwise()

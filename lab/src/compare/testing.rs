@@ -8,7 +8,7 @@ use super::workload::{JobKind, Workload};
 use std::collections::BTreeSet;
 
 pub fn contender(name: &str) -> Contender {
-    Contender { name: name.to_owned(), policy: name.to_owned(), placement: "pull".to_owned(), divides: false }
+    Contender::new(name, name, "pull")
 }
 
 /// Returns a job from arrival to end, half of which are maps.
@@ -33,7 +33,7 @@ pub fn job(index: usize, arrived: f64, ended: f64) -> JobRun {
             ..SlotUsage::default()
         },
         shuffle_bytes: 1000,
-        told_shuffle_bytes: None,
+        known_shuffle_bytes: None,
         output: OutputDigest { digest: 7, bytes: 70 },
         estimates: Vec::new(),
     }

@@ -40,18 +40,9 @@ pub(super) fn cluster(workers: u32, slots: u32) -> ClusterConfig {
     }
 }
 
-/// Suffix of a policy whose runs divide running tasks.
-const DIVIDES: &str = "+divide";
-
 /// Returns policies by text with names for legends, all with the placement in which idle slots pull.
 pub(super) fn policies(names: &[(&str, &str)]) -> Vec<Contender> {
-    let contender = |&(name, policy): &(&str, &str)| Contender {
-        name: name.to_owned(),
-        policy: policy.strip_suffix(DIVIDES).unwrap_or(policy).to_owned(),
-        placement: "pull".to_owned(),
-        divides: policy.ends_with(DIVIDES),
-    };
-    names.iter().map(contender).collect()
+    names.iter().map(|&(name, policy)| Contender::new(name, policy, "pull")).collect()
 }
 
 /// Returns, for each repetition, its drawn jobs of the scheduler's workloads as sleeping jobs with their

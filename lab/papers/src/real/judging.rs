@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(of_flows(Claimed::Smaller, &comparison).0, Verdict::Holds);
         let run = &mut comparison.runs[0];
         run.workers[0].nic_bytes_per_second = Some(1_000_000);
-        (run.jobs[0].shuffle_bytes, run.jobs[0].told_shuffle_bytes) = (17_400_000, Some(25.6e6));
+        (run.jobs[0].shuffle_bytes, run.jobs[0].known_shuffle_bytes) = (17_400_000, Some(25.6e6));
         let (verdict, words) = of_flows(Claimed::Smaller, &comparison);
         assert_eq!(verdict, Verdict::Open);
         assert!(words.starts_with("not comparable: "), "{words}");

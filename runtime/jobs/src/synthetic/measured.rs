@@ -69,6 +69,11 @@ impl MeasuredTasks {
         self.map_us.len() as u32
     }
 
+    /// Time of the longest map.
+    pub(super) fn longest_map(&self) -> Duration {
+        Duration::from_micros(self.map_us.iter().copied().max().unwrap_or(0))
+    }
+
     /// Number of reduces.
     pub(super) fn reduces(&self) -> u32 {
         self.reduce_us.len() as u32

@@ -21,7 +21,7 @@ pub use times::{TimeLaw, TimeLawError};
 
 /// Steps of a map, between which it shows its progress and can be divided.
 const STEPS: u32 = 128;
-/// Map time from which a job has steps: each costs about a microsecond.
+/// Mean map time from which a job has steps, or longest one that was measured: each costs about a microsecond.
 const STEPPING_MIN: Duration = Duration::from_millis(200);
 /// Minimum time that a map sleeps or spins at once, but for its last step.
 const STEP_MIN: Duration = Duration::from_millis(5);
@@ -101,13 +101,13 @@ impl Job for Synthetic {
 
     fn plan(&self) -> Result<JobPlan, PlanError> {
         let (job, same) = (self.clone(), self.clone());
-        let input = Input::steps(self.map_tasks(), self.steps());
         match self.measured.as_ref().map(MeasuredTasks::reduces) {
-            Some(0) => Ok(JobPlan::map_only(input, move || SyntheticMapOnly {
-                stepping: Stepping::new(job.clone()),
-                task: 0,
-            })),
+            Some(0) => {
+                let input = Input::bare_tasks(self.map_tasks());
+                Ok(JobPlan::map_only(input, move || SyntheticMapOnly { job: job.clone(), task: 0 }))
+            }
             reduces => {
+                let input = Input::steps(self.map_tasks(), self.steps());
                 let plan = JobPlan::map(input, move || SyntheticMapper {
                     stepping: Stepping::new(job.clone()),
                     task: 0,
@@ -150,10 +150,10 @@ impl Synthetic {
         })
     }
 
-    /// Steps of each map: none if all are so short that a division cannot pay.
+    /// Steps of each map: none if they are so short that a division cannot pay.
     fn steps(&self) -> u32 {
-        let time = |task| self.map_work(task, &mut self.draws(TaskStream::Map, task)).0;
-        if (0..self.map_tasks()).any(|task| time(task) >= STEPPING_MIN) { STEPS } else { 0 }
+        let time = self.measured.as_ref().map_or_else(|| self.map_time.mean(), MeasuredTasks::longest_map);
+        if time >= STEPPING_MIN { STEPS } else { 0 }
     }
 
     fn map_tasks(&self) -> u32 {
@@ -165,6 +165,13 @@ impl Synthetic {
         let mut draws = ChaCha8Rng::seed_from_u64(self.seed);
         draws.set_stream(((stream as u64) << 32) + u64::from(task));
         draws
+    }
+
+    /// Spends the time of a map at once. Returns the bytes it emits.
+    fn pass_map(&self, task: u32, is_cancelled: impl FnMut() -> bool) -> u64 {
+        let (time, bytes) = self.map_work(task, &mut self.draws(TaskStream::Map, task));
+        self.pass(time, is_cancelled);
+        bytes
     }
 
     /// Time of a map and bytes it emits.
@@ -292,16 +299,6 @@ impl Stepping {
         }
         Passed { task, bytes, steps: step..step + 1 }
     }
-
-    /// Spends the time of a map without steps; `None` if this one has some.
-    fn all_at_once(&self, task: u32, is_cancelled: impl FnMut() -> bool) -> Option<Passed> {
-        if self.task.is_some() {
-            return None;
-        }
-        let (time, bytes) = self.job.map_work(task, &mut self.job.draws(TaskStream::Map, task));
-        self.job.pass(time, is_cancelled);
-        Some(Passed { task, bytes, steps: 0..u64::from(STEPS) })
-    }
 }
 
 struct SyntheticMapper {
@@ -355,8 +352,9 @@ impl Mapper for SyntheticMapper {
     }
 
     fn finish(&mut self, out: &mut Emitter<ByteString, ByteString>) -> TaskResult {
-        if let Some(passed) = self.stepping.all_at_once(self.task, || out.is_cancelled()) {
-            self.emit(&passed, out);
+        if self.stepping.task.is_none() {
+            let bytes = self.stepping.job.pass_map(self.task, || out.is_cancelled());
+            self.emit(&Passed { task: self.task, bytes, steps: 0..u64::from(STEPS) }, out);
         }
         Ok(())
     }
@@ -418,9 +416,9 @@ impl Reducer for SyntheticReducer {
     }
 }
 
-/// A map of a job without reduces.
+/// A map of a job without reduces, which is never divided.
 struct SyntheticMapOnly {
-    stepping: Stepping,
+    job: Synthetic,
     task: u32,
 }
 
@@ -430,13 +428,13 @@ impl MapOnly for SyntheticMapOnly {
         Ok(())
     }
 
-    fn map(&mut self, record: Record<'_>, out: &mut Output) -> TaskResult {
-        self.stepping.step(record, || out.is_cancelled());
+    /// There are no records.
+    fn map(&mut self, _: Record<'_>, _: &mut Output) -> TaskResult {
         Ok(())
     }
 
     fn finish(&mut self, out: &mut Output) -> TaskResult {
-        self.stepping.all_at_once(self.task, || out.is_cancelled());
+        self.job.pass_map(self.task, || out.is_cancelled());
         Ok(())
     }
 }

@@ -41,6 +41,18 @@ pub struct TimeLawError {
 }
 
 impl TimeLaw {
+    /// Mean of the distribution.
+    pub(super) fn mean(&self) -> Duration {
+        let seconds = match self.law {
+            TimeDistribution::Fixed { time } => time,
+            TimeDistribution::Exponential { mean } => mean,
+            TimeDistribution::Delayed { least, mean } => least + mean,
+            TimeDistribution::Uniform { least, most } => (least + most) / 2.0,
+            TimeDistribution::LogNormal { median, sigma } => median * (sigma * sigma / 2.0).exp(),
+        };
+        Duration::from_secs_f64(seconds.clamp(0.0, SECONDS_MAX))
+    }
+
     /// Draws a time.
     pub(super) fn draw(&self, draws: &mut ChaCha8Rng) -> Duration {
         let seconds = match self.law {
@@ -155,6 +167,8 @@ mod tests {
         let (found_mean, found_median) = mean_and_median(text);
         assert!((found_mean / mean - 1.0).abs() < 0.05, "{text}: mean {found_mean} ms, not {mean}");
         assert!((found_median / median - 1.0).abs() < 0.05, "{text}: median {found_median} ms, not {median}");
+        let stated = text.parse::<TimeLaw>().unwrap().mean().as_secs_f64() * 1e3;
+        assert!((found_mean / stated - 1.0).abs() < 0.05, "{text}: mean {found_mean} ms, stated {stated}");
     }
 
     #[test]

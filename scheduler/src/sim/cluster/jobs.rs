@@ -45,14 +45,14 @@ pub(super) struct LiveJob {
 pub(super) struct TaskShares(BTreeMap<u32, f64>);
 
 impl TaskShares {
-    fn of(&self, task: u32) -> f64 {
+    fn share(&self, task: u32) -> f64 {
         self.0.get(&task).copied().unwrap_or(1.0)
     }
 
     /// Splits the share of a task in the ratio of the lengths that it and its rest have now.
     fn divide(&mut self, task: u32, rest: u32, lengths: &[f64]) {
         let [kept, given] = [task, rest].map(|task| lengths[task as usize]);
-        let share = self.of(task);
+        let share = self.share(task);
         let front = if 0.0 < kept + given { share * kept / (kept + given) } else { share };
         self.0.insert(task, front);
         self.0.insert(rest, share - front);
@@ -62,7 +62,7 @@ impl TaskShares {
 impl LiveJob {
     /// Returns the bytes of one segment of this map.
     pub(super) fn segment(&self, map: u32) -> f64 {
-        self.segment * self.map_shares.of(map)
+        self.segment * self.map_shares.share(map)
     }
 
     /// Returns the output bytes of this map.
@@ -72,7 +72,7 @@ impl LiveJob {
 
     /// Returns the input bytes of a reduce.
     pub(super) fn input_of_reduce(&self, reduce: u32) -> f64 {
-        self.segment * (self.maps.len() - self.added) as f64 * self.reduce_shares.of(reduce)
+        self.segment * (self.maps.len() - self.added) as f64 * self.reduce_shares.share(reduce)
     }
 
     /// Enters that the end of a map is the map `rest` from now on, with the lengths of all maps.

@@ -127,7 +127,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
 
 /// Returns the reason why the runs cannot be judged: the two sorts of a run moved different bytes, or took different
 /// slot time at map.
-pub(super) fn unequal_sorts(comparison: &Comparison) -> Option<String> {
+fn unequal_sorts(comparison: &Comparison) -> Option<String> {
     comparison.runs.iter().find_map(|run| {
         let [first, .., last] = &run.jobs[..] else { return None };
         let bytes = [first, last].map(|job| job.shuffle_bytes as f64);
@@ -142,4 +142,26 @@ pub(super) fn unequal_sorts(comparison: &Comparison) -> Option<String> {
             )
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::tests::made_up::flows;
+    use gristmill_lab::compare::testing::job;
+
+    #[test]
+    fn runs_whose_equal_sorts_differ_are_not_judged() {
+        let reason = |bytes: u64, seconds: f64| {
+            let mut comparison = flows(&[("shared", &[1.0])]);
+            comparison.runs[0].jobs = vec![job(0, 0.0, 4.0), job(1, 0.0, 9.0), job(2, 0.0, 4.0)];
+            let last = &mut comparison.runs[0].jobs[2];
+            (last.shuffle_bytes, last.usage.slot_seconds[0]) = (bytes, seconds);
+            unequal_sorts(&comparison)
+        };
+        // The first sort moved 1000 bytes, and its maps took 2 s.
+        assert_eq!(reason(1040, 2.0), None);
+        assert!(reason(1060, 2.0).is_some());
+        assert!(reason(1000, 2.2).is_some_and(|words| words.contains("took 2.0 and 2.2 s")));
+    }
 }

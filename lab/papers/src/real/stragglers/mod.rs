@@ -48,13 +48,7 @@ fn config(application: &Application) -> ClusterConfig {
 }
 
 fn contenders() -> Vec<Contender> {
-    let contender = |&placement: &&str| Contender {
-        name: placement.to_owned(),
-        policy: "fifo".to_owned(),
-        placement: placement.to_owned(),
-        divides: false,
-    };
-    PLACEMENTS.iter().map(contender).collect()
+    PLACEMENTS.iter().map(|&placement| Contender::new(placement, "fifo", placement)).collect()
 }
 
 fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
