@@ -13,6 +13,7 @@ use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::units::Span;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(super) fn options(
         directory: flags.out.clone().unwrap_or_else(directory),
         resume: flags.resume,
         warm_up: !flags.no_warm_up,
+        at_once: NonZeroU32::MIN,
+        others_max: None,
         calibrate: !flags.no_calibration,
         isolated: flags.isolated,
         sync: flags.sync,

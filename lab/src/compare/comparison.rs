@@ -8,6 +8,7 @@ use gristmill_worker::http::JoinLine;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +48,10 @@ pub struct Options {
     pub sync: bool,
     /// Maximum time of one run.
     pub run_limit: Duration,
+    /// Number of runs at the same time, each on its own cluster. More than one is for jobs that sleep.
+    pub at_once: NonZeroU32,
+    /// Largest share of the processors' time that other programs may use when runs start; `None` for any.
+    pub others_max: Option<f64>,
 }
 
 /// Progress report of a comparison.

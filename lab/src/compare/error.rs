@@ -136,6 +136,17 @@ pub enum CompareError {
         /// Number of the repetition, from 1.
         repetition: u32,
     },
+    /// Other programs used the processors for too long before a run.
+    #[error(
+        "other programs use {:.0} % of the processors' time, and runs that measure may start at {:.0} % or less",
+        100.0 * share, 100.0 * limit
+    )]
+    Loaded {
+        /// Share that they use.
+        share: f64,
+        /// Largest share at which a run starts.
+        limit: f64,
+    },
     /// A run did not end in time.
     #[error("the run under {contender} did not end within {} s", limit.as_secs())]
     Late {
@@ -159,6 +170,10 @@ impl ExitsWith for CompareError {
             Self::Unknown { .. } | Self::Arguments { .. } | Self::Options { .. } | Self::Draw { .. } => {
                 Exit::with(exit::USAGE)
             }
+            Self::Loaded { .. } => Exit::hinted(
+                exit::ENVIRONMENT,
+                "finished runs are kept; the same command continues with them once the machine is idle",
+            ),
             Self::Data { .. } | Self::Cluster { .. } | Self::Start { .. } => Exit::with(exit::ENVIRONMENT),
             Self::Store { source } => source.exit(),
             Self::Client { source, .. } => source.exit(),

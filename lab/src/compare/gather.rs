@@ -16,7 +16,8 @@ pub(super) struct Gathering<'a> {
     pub repetition: u32,
     pub place: u32,
     pub cores: Option<u32>,
-    /// Seconds that all cores were busy while jobs ran, and the seconds available.
+    /// Seconds that all cores were busy while jobs ran, without the slots of runs at the same time, and the seconds
+    /// available.
     pub busy: Option<(f64, f64)>,
     pub workload: &'a Workload,
     pub drawn: &'a [DrawnJob],
@@ -119,6 +120,11 @@ impl Gathering<'_> {
                 .collect(),
         }
     }
+}
+
+/// Returns the processor seconds of a run's attempts.
+pub(super) fn cpu_seconds(traces: &[JobTrace]) -> f64 {
+    traces.iter().map(|trace| usage(trace).cpu_seconds).sum()
 }
 
 fn usage(trace: &JobTrace) -> SlotUsage {

@@ -38,6 +38,7 @@ use crate::report::names::slug;
 use gristmill_runtime::registry::Registry;
 use run::Runner;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -57,6 +58,9 @@ pub fn check(registry: &Registry, workload: &Workload, options: &Options) -> Res
     }
     if options.repetitions == 0 || REPETITIONS_MAX < options.repetitions {
         return refuse(format!("{} repetitions are not from 1 to {REPETITIONS_MAX}", options.repetitions));
+    }
+    if matches!(options.site, Site::Given(_)) && options.at_once != NonZeroU32::MIN {
+        return refuse("runs at the same time need clusters of their own, not a given one".to_owned());
     }
     let mut names = BTreeSet::new();
     for contender in &options.contenders {

@@ -1,7 +1,8 @@
 //! The rounds of a comparison: a warm-up, jobs alone, and in every repetition a run of each contender.
 
 use super::comparison::{CompareProgress, Comparison, Options, Site};
-use super::gather::Gathering;
+use super::follow::processors;
+use super::gather::{Gathering, cpu_seconds};
 use super::record::{Alone, JobRun};
 use super::run::{RunArrivals, RunOrder, RunResult, Runner};
 use super::statistics::order;
@@ -9,10 +10,17 @@ use super::store::{self, ComparisonStore};
 use super::workload::{DrawnJob, Workload};
 use super::{CompareError, Contender, RunRecord, alone, calibrate, simulated};
 use gristmill_runtime::api::ExactWork;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
 
 /// Number of jobs of the run that is discarded before all others.
 const WARM_UP_JOBS: usize = 4;
+
+/// Time over which the share of the processors' time that other programs use is taken, and maximum number of looks.
+const QUIET_LOOK: Duration = Duration::from_secs(1);
+const QUIET_LOOKS_MAX: usize = 60;
 
 /// True if policies receive sizes that must be measured first.
 fn needs_sizes(workload: &Workload, options: &Options) -> bool {
@@ -60,20 +68,36 @@ pub(super) fn run_all(
     let mut rounds = CompareRounds { runner, options, store, comparison, told, warm: !options.warm_up };
     rounds.calibration()?;
     rounds.isolated()?;
-    let mut place = 0;
+    let mut all = Vec::new();
     for repetition in 0..options.repetitions {
         let jobs = runner.workload.draw(repetition)?;
         let known = |job| alone::known(runner.workload, job, &rounds.comparison.alone);
-        let round = CompareRound { repetition, exact: jobs.iter().map(known).collect(), jobs };
-        for contender in order::order(options.contenders.len(), repetition, runner.workload.seed) {
-            if rounds.comparison.interrupted {
-                return Ok(());
-            }
-            rounds.one(&options.contenders[contender], &round, place)?;
-            place += 1;
+        all.push(CompareRound { repetition, exact: jobs.iter().map(known).collect(), jobs });
+    }
+    let planned = all.iter().flat_map(|round| {
+        let order = order::order(options.contenders.len(), round.repetition, runner.workload.seed);
+        order.into_iter().map(move |contender| (&options.contenders[contender], round))
+    });
+    let planned: Vec<PlannedRun<'_>> = (0..)
+        .zip(planned)
+        .map(|(place, (contender, round))| PlannedRun { contender, round, place })
+        .collect();
+    for together in planned.chunks(options.at_once.get() as usize) {
+        if rounds.comparison.interrupted {
+            return Ok(());
         }
+        rounds.together(together)?;
     }
     Ok(())
+}
+
+/// A run of the comparison.
+#[derive(Clone, Copy)]
+struct PlannedRun<'a> {
+    contender: &'a Contender,
+    round: &'a CompareRound,
+    /// Number of the run among all, from 0.
+    place: u32,
 }
 
 impl CompareRounds<'_> {
@@ -110,38 +134,82 @@ impl CompareRounds<'_> {
         Ok(())
     }
 
-    /// Runs a contender, unless an earlier call did.
-    fn one(&mut self, contender: &Contender, round: &CompareRound, place: u32) -> Result<(), CompareError> {
-        if let Some(kept) = self.store.finished(contender, round.repetition)? {
-            (self.told)(CompareProgress::Kept(&kept, place));
-            self.comparison.runs.push(kept);
-            return Ok(());
+    /// Carries out runs at the same time, without those that an earlier call carried out.
+    fn together(&mut self, planned: &[PlannedRun<'_>]) -> Result<(), CompareError> {
+        let mut fresh = Vec::new();
+        for run in planned {
+            match self.store.finished(run.contender, run.round.repetition)? {
+                Some(kept) => {
+                    (self.told)(CompareProgress::Kept(&kept, run.place));
+                    self.comparison.runs.push(kept);
+                }
+                None => fresh.push(*run),
+            }
         }
+        let Some(first) = fresh.first() else { return Ok(()) };
+        self.await_quiet()?;
         if !self.warm {
-            self.warm_up(contender, round)?;
+            self.warm_up(first.contender, first.round)?;
         }
-        (self.told)(CompareProgress::Begins(contender, round.repetition, place));
-        let directory = self.store.start_run(contender, round.repetition)?;
-        let (jobs, exact) = (&round.jobs, &round.exact);
-        let order = RunOrder { contender, jobs, exact, directory: &directory, arrivals: RunArrivals::Drawn };
-        let Some(ran) = self.runner.run(&order)? else {
-            store::remove_tree(&directory)?;
+        let mut directories = Vec::new();
+        for run in &fresh {
+            (self.told)(CompareProgress::Begins(run.contender, run.round.repetition, run.place));
+            directories.push(self.store.start_run(run.contender, run.round.repetition)?);
+        }
+        let runner = self.runner;
+        let results = at_once(fresh.iter().zip(&directories), |(run, directory)| {
+            let (contender, jobs, exact) = (run.contender, &run.round.jobs[..], &run.round.exact[..]);
+            runner.run(&RunOrder { contender, jobs, exact, directory, arrivals: RunArrivals::Drawn })
+        });
+        let used = results.iter().filter_map(|ran| ran.as_ref().ok()?.as_ref());
+        let used: f64 = used.map(|ran| cpu_seconds(&ran.traces)).sum();
+        // Runs that ended well are kept before the error of another one is returned.
+        let ends = fresh.iter().zip(&directories).zip(results);
+        let ends: Vec<Result<(), CompareError>> =
+            ends.map(|((run, directory), ran)| self.end(run, directory, ran?, used)).collect();
+        ends.into_iter().collect()
+    }
+
+    /// Keeps a run that has ended; `None` if it was interrupted. All runs of its time used so many processor seconds.
+    fn end(
+        &mut self,
+        run: &PlannedRun<'_>,
+        directory: &Path,
+        ran: Option<RunResult>,
+        used: f64,
+    ) -> Result<(), CompareError> {
+        let Some(mut ran) = ran else {
+            store::remove_tree(directory)?;
             self.comparison.interrupted = true;
             return Ok(());
         };
-        let record = self.record(contender, round, place, (&ran, &directory));
+        let of_siblings = used - cpu_seconds(&ran.traces);
+        ran.busy = ran.busy.map(|(busy, all)| (busy - of_siblings, all));
+        let record = self.record(run, (&ran, directory));
         same_output(&self.comparison.runs, &record)?;
         self.store.keep(&record)?;
-        (self.told)(CompareProgress::Ended(&record, place));
+        (self.told)(CompareProgress::Ended(&record, run.place));
         self.comparison.runs.push(record);
         Ok(())
     }
 
+    /// Waits until other programs leave the processors to the runs.
+    fn await_quiet(&mut self) -> Result<(), CompareError> {
+        let Some(limit) = self.options.others_max else { return Ok(()) };
+        let (runner, told) = (self.runner, &mut *self.told);
+        let looks = std::iter::from_fn(|| {
+            told(CompareProgress::Step("waiting until other programs leave the processors"));
+            (!runner.is_interrupted()).then(busy_share).flatten()
+        });
+        match quiet(looks, limit) {
+            Err(share) if !runner.is_interrupted() => Err(CompareError::Loaded { share, limit }),
+            _ => Ok(()),
+        }
+    }
+
     fn record(
         &self,
-        contender: &Contender,
-        round: &CompareRound,
-        place: u32,
+        &PlannedRun { contender, round, place }: &PlannedRun<'_>,
         (ran, directory): (&RunResult, &Path),
     ) -> RunRecord {
         let cores = cores(&self.options.site);
@@ -189,6 +257,41 @@ impl CompareRounds<'_> {
     }
 }
 
+/// Returns the share of the processors' time that is used now; `None` where the system does not report it.
+fn busy_share() -> Option<f64> {
+    let before = processors()?;
+    thread::sleep(QUIET_LOOK);
+    let now = processors()?;
+    Some((now.0 - before.0) / (now.1 - before.1).max(f64::EPSILON))
+}
+
+/// Takes shares until one is at most the limit.
+///
+/// # Errors
+/// The last of [`QUIET_LOOKS_MAX`] that are all above it.
+fn quiet(looks: impl Iterator<Item = f64>, limit: f64) -> Result<(), f64> {
+    let mut last = 0.0;
+    for share in looks.take(QUIET_LOOKS_MAX) {
+        if share <= limit {
+            return Ok(());
+        }
+        last = share;
+    }
+    if last == 0.0 { Ok(()) } else { Err(last) }
+}
+
+/// Calls `run` for all items at the same time, each on its own thread, and returns the results in their order. A panic
+/// in one of them continues in the caller.
+fn at_once<T: Send, R: Send>(items: impl Iterator<Item = T>, run: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let run = &run;
+    thread::scope(|scope| {
+        let threads: Vec<_> = items.map(|item| scope.spawn(move || run(item))).collect();
+        let join =
+            |thread: ScopedJoinHandle<'_, R>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        threads.into_iter().map(join).collect()
+    })
+}
+
 /// Refuses a run whose jobs produced other bytes than in the same repetition under another policy.
 pub(super) fn same_output(runs: &[RunRecord], record: &RunRecord) -> Result<(), CompareError> {
     let Some(other) = runs.iter().find(|run| run.repetition == record.repetition) else { return Ok(()) };
@@ -204,5 +307,30 @@ pub(super) fn same_output(runs: &[RunRecord], record: &RunRecord) -> Result<(), 
             other: other.contender.name.clone(),
             repetition: record.repetition + 1,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QUIET_LOOKS_MAX, at_once, quiet};
+    use std::sync::Barrier;
+
+    #[test]
+    fn runs_start_only_beside_little_other_load() {
+        let busy = vec![0.9; QUIET_LOOKS_MAX - 1];
+        assert_eq!(quiet([&busy[..], &[0.21]].concat().into_iter(), 0.2), Err(0.21));
+        assert_eq!(quiet([&busy[..], &[0.2]].concat().into_iter(), 0.2), Ok(()));
+        assert_eq!(quiet([&busy[..], &[0.9, 0.1]].concat().into_iter(), 0.2), Err(0.9), "too late");
+        assert_eq!(quiet(std::iter::empty(), 0.2), Ok(()), "the system reports no load");
+    }
+
+    #[test]
+    fn runs_at_once_overlap_and_their_results_keep_their_order() {
+        let all = Barrier::new(3);
+        let results = at_once(0..3, |item| {
+            all.wait();
+            item
+        });
+        assert_eq!(results, [0, 1, 2]);
     }
 }

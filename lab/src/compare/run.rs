@@ -131,7 +131,8 @@ impl Runner<'_> {
         found
     }
 
-    fn is_interrupted(&self) -> bool {
+    /// True if the comparison was interrupted.
+    pub fn is_interrupted(&self) -> bool {
         self.interrupted.as_ref().is_some_and(|count| 0 < *count.borrow())
     }
 

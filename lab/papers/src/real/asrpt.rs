@@ -5,7 +5,8 @@
 
 use super::common::{blocks, cluster, section};
 use super::context::RealContext;
-use super::judging::{claim, flow, judged};
+use super::control::Control;
+use super::judging::{claim, flow, flow_claim, judged};
 use crate::prelude::*;
 use crate::workload::asrpt::{AsrptArrivals, AsrptCut, MACHINES, RATE, SETTINGS};
 use gristmill_lab::compare::bound::efficiency;
@@ -15,8 +16,8 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) static WORDS: PaperWords = PaperWords::new(include_str!("asrpt.toml"));
 
-/// Index of the setting of sizes: U[10,50] map, U[10,20] reduce, the one of the paper's figure 9.
-const SETTING: usize = 3;
+/// Index of the setting of sizes: Exp(5) map, Exp(40) reduce, in which rivals are furthest apart.
+const SETTING: usize = 0;
 
 /// Number of workers, with one slot each.
 const WORKERS: u32 = 10;
@@ -47,13 +48,16 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let slots = context.scaled(60, 120, 1000);
     let rate = RATE * f64::from(WORKERS) / f64::from(MACHINES);
-    let arrivals = AsrptArrivals { rate, slots, ..AsrptArrivals::new(SETTINGS[SETTING], AsrptCut::Even) };
-    let repetitions = context.scaled(1, 4, 8);
-    let jobs: Vec<Vec<Job>> = context.draws(repetitions, |seed| arrivals.jobs(seed).collect());
-    let comparison = context.sleep("asrpt-figure-9", &jobs, UNIT_SECONDS, &cluster(WORKERS, 1), &POLICIES)?;
+    let arrivals = AsrptArrivals { rate, slots, ..AsrptArrivals::new(SETTINGS[SETTING], AsrptCut::Ten) };
+    let repetitions = context.scaled(1, 8, 8);
+    let draw = |seed| in_seconds(arrivals.jobs(seed), seed);
+    let jobs = draw(context.first_seed).len();
+    let cluster = cluster(WORKERS, 1);
+    let (comparison, control) =
+        context.sleep_and_simulate("asrpt-figure-9", draw, repetitions, &cluster, &POLICIES)?;
     let holes = holes![
         setting = SETTINGS[SETTING].title,
-        jobs = jobs.first().map_or(0, Vec::len),
+        jobs,
         rate,
         slots,
         load = arrivals.load(WORKERS),
@@ -61,12 +65,30 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
         repetitions,
     ];
     let blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
-    Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison)))
+    Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison, &control)))
 }
 
-pub(super) fn claims(comparison: &Comparison) -> Vec<Claim> {
+/// Returns jobs in seconds. Each arrives at a random time of its slot, as the slots of policies start at any time too.
+fn in_seconds(jobs: impl Iterator<Item = Job>, seed: u64) -> Vec<Job> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(2);
+    let seconds = |units: Vec<f64>| units.into_iter().map(|units| units * UNIT_SECONDS).collect();
+    let mut jobs: Vec<Job> = jobs
+        .map(|job| Job {
+            arrival: (job.arrival + random.random::<f64>()) * UNIT_SECONDS,
+            work: job.work.map(|units| units * UNIT_SECONDS),
+            maps: seconds(job.maps),
+            reduces: seconds(job.reduces),
+            ..job
+        })
+        .collect();
+    jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
+    jobs
+}
+
+pub(super) fn claims(comparison: &Comparison, control: &Control) -> Vec<Claim> {
     let claims = ["without-preemption", "with-preemption", "lrpt"];
-    let claims = claims.map(|key| claim(&WORDS, key, comparison, flow));
+    let claims = claims.map(|key| flow_claim(&WORDS, key, comparison, control));
     claims.into_iter().chain([ratio_of_two(comparison)]).collect()
 }
 
@@ -130,7 +152,7 @@ fn behind_long(
         reduces,
         ..Job::default()
     };
-    let repetitions: u32 = context.scaled(1, 4, 8);
+    let repetitions: u32 = context.scaled(1, 8, 8);
     // The long job first, then short ones with exponential pauses, so that each repetition meets others.
     let draw = |seed: u64| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -1,16 +1,24 @@
 //! Settings of experiments on real processes, and their runs.
 
 use super::common;
+use super::control::Control;
 use crate::PaperScale;
 use gristmill_lab::compare::{CompareError, CompareProgress, Comparison, Contender, Options, Site, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::workload::Job;
 use gristmill_worker::exit::{self, Exit, ExitsWith};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// Runs at the same time. Their slots sleep, or work at a hundredth of a processor's speed.
+const AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("above 0");
+
+/// Largest share of the processors' time that other programs may use when runs start.
+const OTHERS_MAX: f64 = 0.2;
 
 /// Settings of an experiment on real processes.
 pub struct RealContext<'a> {
@@ -66,6 +74,22 @@ impl RealContext<'_> {
         self.compare(name, &workload, cluster, common::policies(names), jobs.len() as u32)
     }
 
+    /// Runs drawn jobs, whose times are in seconds, as [`Self::sleep`], and simulates them and many other draws.
+    pub(super) fn sleep_and_simulate(
+        &self,
+        name: &str,
+        draw: impl Fn(u64) -> Vec<Job> + Sync,
+        repetitions: u32,
+        cluster: &ClusterConfig,
+        names: &[(&str, &str)],
+    ) -> anyhow::Result<(Comparison, Control)> {
+        (self.progress)(&format!("{name}: simulating"));
+        let draws = [repetitions, self.scaled(50, 2000, 2000)];
+        let control = Control::simulate(cluster, &common::policies(names), draws, &draw, self.first_seed)?;
+        let comparison = self.sleep(name, &self.draws(repetitions, draw), 1.0, cluster, names)?;
+        Ok((comparison, control))
+    }
+
     /// Runs a workload under each policy on fresh clusters of this shape, `repetitions` times each,
     /// interleaved.
     ///
@@ -87,6 +111,9 @@ impl RealContext<'_> {
             directory: self.directory.join(name),
             resume: true,
             warm_up: true,
+            at_once: AT_ONCE,
+            // A quick run judges nothing.
+            others_max: self.scaled(None, Some(OTHERS_MAX), Some(OTHERS_MAX)),
             calibrate: false,
             isolated: false,
             sync: false,

@@ -3,6 +3,7 @@
 //!
 //! Not here: conditions, and the verdict on a statement of several conditions (`crate::judge`).
 
+use super::control::{Control, PredictedMeans};
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, JobRun, RunRecord};
@@ -30,16 +31,37 @@ pub(super) fn flow(run: &RunRecord) -> Option<f64> {
 /// that of each other.
 pub(super) fn judged(
     comparison: &Comparison,
-    Rivals { is, one, others }: &Rivals,
+    rivals: &Rivals,
     value: impl Fn(&RunRecord) -> Option<f64>,
+) -> (Verdict, String) {
+    let ratio = |names: [&str; 2]| {
+        let [ours, theirs] = pairs(comparison, names, &value);
+        log_ratio(&ours, &theirs)
+    };
+    of_ratios(comparison, rivals, ratio)
+}
+
+/// Judges the same of mean flow times, adjusted by predictions.
+fn judged_flow(comparison: &Comparison, control: &Control, rivals: &Rivals) -> (Verdict, String) {
+    let ratio = |names: [&str; 2]| {
+        let [ours, theirs] = pairs(comparison, names, flow);
+        let measured: Vec<f64> =
+            ours.iter().zip(&theirs).map(|(ours, theirs)| (ours / theirs).ln()).collect();
+        let predicted = |[one, other]: [&PredictedMeans; 2]| (one.flow / other.flow).ln();
+        control.adjusted(names, &measured, predicted)
+    };
+    of_ratios(comparison, rivals, ratio)
+}
+
+fn of_ratios(
+    comparison: &Comparison,
+    Rivals { is, one, others }: &Rivals,
+    ratio: impl Fn([&str; 2]) -> Interval,
 ) -> (Verdict, String) {
     if let Some(reason) = comparison.moved_otherwise() {
         return (Verdict::Open, reason);
     }
-    let ratios = others.iter().map(|other| {
-        let [ours, theirs] = pairs(comparison, [one, other], &value);
-        (other, log_ratio(&ours, &theirs))
-    });
+    let ratios = others.iter().map(|other| (other, ratio([one, other])));
     let ratios: Vec<(&String, Interval)> = ratios.filter(|(_, ratio)| ratio.mean.is_finite()).collect();
     if ratios.len() < others.len() {
         return (Verdict::Open, "Not run at this scale.".to_owned());
@@ -60,6 +82,12 @@ pub(super) fn claim(
     value: impl Fn(&RunRecord) -> Option<f64>,
 ) -> Claim {
     let (verdict, found) = judged(comparison, words.rivals(key), value);
+    words.claim(key, verdict, holes![found])
+}
+
+/// Judges a claim about mean flow times by its rule, adjusted by predictions.
+pub(super) fn flow_claim(words: &PaperWords, key: &str, comparison: &Comparison, control: &Control) -> Claim {
+    let (verdict, found) = judged_flow(comparison, control, words.rivals(key));
     words.claim(key, verdict, holes![found])
 }
 
@@ -99,6 +127,25 @@ mod tests {
         let (verdict, words) = of_flows(Claimed::Smaller, &comparison);
         assert_eq!(verdict, Verdict::Open);
         assert!(words.starts_with("not comparable: "), "{words}");
+    }
+
+    #[test]
+    fn predictions_of_the_same_draws_decide_what_a_few_runs_leave_open() {
+        let ratios = [0.5, 2.1, 0.7, 1.2];
+        let means = |flow: &f64| PredictedMeans { flow: *flow, waiting: 0.0 };
+        let rivals = Rivals { is: Claimed::Smaller, one: "a".to_owned(), others: vec!["b".to_owned()] };
+        let judge = |measured: [f64; 4], all: [f64; 2]| {
+            let one = [ratios.iter().map(means).collect(), [all; 500].concat().iter().map(means).collect()];
+            let other = [vec![means(&1.0); 4], vec![means(&1.0); 1000]];
+            let control = Control([("a".to_owned(), one), ("b".to_owned(), other)].into());
+            judged_flow(&flows(&[("a", &measured), ("b", &[1.0; 4])]), &control, &rivals).0
+        };
+        // Over all draws the predicted mean is below or above that of the other.
+        assert_eq!(judge([0.51, 2.09, 0.705, 1.19], [0.85, 0.95]), Verdict::Holds);
+        assert_eq!(judge([0.51, 2.09, 0.705, 1.19], [1.15, 1.05]), Verdict::Fails);
+        assert_eq!(judge([2.0, 0.5, 1.5, 0.7], [0.85, 0.95]), Verdict::Open, "not what was predicted");
+        let alone = flows(&[("a", &ratios), ("b", &[1.0; 4])]);
+        assert_eq!(judged_flow(&alone, &Control::default(), &rivals).0, Verdict::Open, "without predictions");
     }
 
     #[test]

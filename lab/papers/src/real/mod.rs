@@ -8,6 +8,7 @@
 mod asrpt;
 mod common;
 mod context;
+mod control;
 mod deadlines;
 mod judging;
 mod overlap;

@@ -4,7 +4,8 @@
 
 use super::common::{blocks, networked, section, two_stations};
 use super::context::RealContext;
-use super::judging::{claim, flow, pairs};
+use super::control::{Control, PredictedMeans};
+use super::judging::{flow_claim, pairs};
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::statistics::{mean, sorted};
@@ -55,55 +56,62 @@ fn jobs_at(sizes: impl IntoIterator<Item = (f64, Size)>) -> Vec<Job> {
     sizes.into_iter().map(job).collect()
 }
 
-/// Runs the jobs of each repetition under policies by their names.
+/// Runs drawn jobs under policies by their names, and simulates them.
 fn compare(
     context: &RealContext<'_>,
     name: &str,
-    jobs: &[Vec<Job>],
+    draw: impl Fn(u64) -> Vec<Job> + Sync,
+    repetitions: u32,
     policies: &[&str],
-) -> anyhow::Result<Comparison> {
+) -> anyhow::Result<(Comparison, Control)> {
     let named: Vec<(&str, &str)> = policies.iter().map(|&policy| (policy, policy)).collect();
-    context.sleep(name, jobs, 1.0, &setting(), &named)
+    context.sleep_and_simulate(name, draw, repetitions, &setting(), &named)
 }
 
 /// Section on jobs that are all present at the start, as for Table 2.
 fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 20);
-    let repetitions = context.scaled(1, 4, 8);
-    let jobs = context.draws(repetitions, |seed| {
+    let repetitions = context.scaled(1, 8, 8);
+    let draw = |seed| {
         jobs_at(SizeLaw::Exponential.draw(count, MEAN_SECONDS, seed).into_iter().map(|size| (0.0, size)))
-    });
+    };
     let policies = if count < 8 { &BATCH[3..6] } else { &BATCH };
-    let comparison = compare(context, "pairs-batch", &jobs, policies)?;
+    let (comparison, control) = compare(context, "pairs-batch", draw, repetitions, policies)?;
     let mut shown = vec![table("table-2", &comparison)];
     shown.extend(blocks("batch", &comparison, &["result", "simulated"]));
     let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
-    Ok(section((&WORDS, "table-2", holes), &comparison, shown, of_batch(&comparison)))
+    Ok(section((&WORDS, "table-2", holes), &comparison, shown, of_batch(&comparison, &control)))
 }
 
-pub(super) fn of_batch(comparison: &Comparison) -> Vec<Claim> {
-    ["match", "couple", "match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
+pub(super) fn of_batch(comparison: &Comparison, control: &Control) -> Vec<Claim> {
+    let keys = ["match", "couple", "match-and-max-srpt"];
+    keys.map(|key| flow_claim(&WORDS, key, comparison, control)).to_vec()
 }
 
 /// Section on jobs that arrive with their mirror images, the case in which the paper proves pairing optimal.
 fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let count = context.scaled(4, 8, 16);
-    let repetitions = context.scaled(1, 4, 8);
-    let jobs = context.draws(repetitions, |seed| {
+    let repetitions = context.scaled(1, 8, 8);
+    let draw = |seed| {
         let mut sizes = SizeLaw::StrongPairs.draw(count, MEAN_SECONDS, seed);
         // In arrival order map-heavy jobs come first, so that the list favours no policy.
         sizes.sort_by(|one, other| (other.map - other.shuffle).total_cmp(&(one.map - one.shuffle)));
         jobs_at(sizes.into_iter().map(|size| (0.0, size)))
-    });
+    };
     let policies = ["fifo", "max-shuffle", "pair", "pairwise"];
-    let comparison = compare(context, "pairs-strong", &jobs, &policies)?;
+    let (comparison, control) = compare(context, "pairs-strong", draw, repetitions, &policies)?;
     let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
     let blocks = blocks("strong", &comparison, &["result", "stations"]);
-    Ok(section((&WORDS, "theorem-1", holes), &comparison, blocks, vec![of_strong_pairs(&comparison)]))
+    Ok(section(
+        (&WORDS, "theorem-1", holes),
+        &comparison,
+        blocks,
+        vec![of_strong_pairs(&comparison, &control)],
+    ))
 }
 
-pub(super) fn of_strong_pairs(comparison: &Comparison) -> Claim {
-    claim(&WORDS, "theorem-1", comparison, flow)
+pub(super) fn of_strong_pairs(comparison: &Comparison, control: &Control) -> Claim {
+    flow_claim(&WORDS, "theorem-1", comparison, control)
 }
 
 /// Section on jobs that arrive over time, as for Table 3.
@@ -115,13 +123,13 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         load: 0.8,
         swing: 0.0,
     };
-    let repetitions = context.scaled(1, 4, 8);
-    let jobs = context.draws(repetitions, |seed| {
+    let repetitions = context.scaled(1, 8, 8);
+    let draw = |seed| {
         let size = |job: &Job| Size { map: job.work[Station::Map], shuffle: job.work[Station::Shuffle] };
         jobs_at(stream.draw(seed).iter().map(|job| (job.arrival, size(job))))
-    });
+    };
     let policies = if stream.jobs < 10 { &ONLINE[2..4] } else { &ONLINE };
-    let comparison = compare(context, "pairs-online", &jobs, policies)?;
+    let (comparison, control) = compare(context, "pairs-online", draw, repetitions, policies)?;
     let mut shown = vec![table("table-3", &comparison)];
     shown.extend(blocks("online", &comparison, &["result", "simulated"]));
     let holes = holes![
@@ -131,22 +139,29 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
         seed = context.first_seed,
         repetitions,
     ];
-    Ok(section((&WORDS, "table-3", holes), &comparison, shown, of_stream(&comparison)))
+    Ok(section((&WORDS, "table-3", holes), &comparison, shown, of_stream(&comparison, &control)))
 }
 
-pub(super) fn of_stream(comparison: &Comparison) -> Vec<Claim> {
-    let claims = ["o-match", "o-match-and-max-srpt"].map(|key| claim(&WORDS, key, comparison, flow));
-    claims.into_iter().chain([execution_claim(comparison)]).collect()
+pub(super) fn of_stream(comparison: &Comparison, control: &Control) -> Vec<Claim> {
+    let claims = ["o-match", "o-match-and-max-srpt"].map(|key| flow_claim(&WORDS, key, comparison, control));
+    claims.into_iter().chain([execution_claim(comparison, control)]).collect()
 }
 
 /// Judges that Pairwise executes fast and waits long. Differences are in seconds, as waiting may be zero.
-fn execution_claim(comparison: &Comparison) -> Claim {
-    let of = |value: fn(&JobRun) -> f64| {
-        pairs(comparison, ["pairwise", "max-srpt"], |run| mean(run.jobs.iter().map(value)))
+fn execution_claim(comparison: &Comparison, control: &Control) -> Claim {
+    let names = ["pairwise", "max-srpt"];
+    let more = |value: fn(&JobRun) -> f64, predicted: fn(&PredictedMeans) -> f64| {
+        let [ours, theirs] = pairs(comparison, names, |run| mean(run.jobs.iter().map(value)));
+        let measured: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();
+        control.adjusted(names, &measured, |[one, other]| predicted(one) - predicted(other))
     };
-    let [[execution, short], [waiting, long]] = [of(JobRun::execution), of(JobRun::waiting)];
-    let (less, more) = (paired(&short, &execution), paired(&waiting, &long));
-    let seen = [CaseVerdict::above(&less, 0.0), CaseVerdict::above(&more, 0.0)];
+    let executes = more(JobRun::execution, |means| means.flow - means.waiting);
+    let (less, more) =
+        (Interval { mean: -executes.mean, ..executes }, more(JobRun::waiting, |means| means.waiting));
+    let seen = match comparison.moved_otherwise() {
+        Some(_) => [CaseVerdict::Unclear; 2],
+        None => [CaseVerdict::above(&less, 0.0), CaseVerdict::above(&more, 0.0)],
+    };
     let words = |apart: &Interval| match apart.half_width {
         Some(half_width) => format!("{:+.2} ± {half_width:.2} s", apart.mean),
         None => "not known from a single repetition".to_owned(),

@@ -14,6 +14,7 @@ use gristmill_worker::http::JoinLine;
 use gristmill_worker::protocol::Slots;
 use gristmill_worker::settings::WorkerSettings;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ fn options(policies: &[&str]) -> Options {
         directory: PathBuf::from("nowhere"),
         resume: false,
         warm_up: false,
+        at_once: NonZeroU32::MIN,
+        others_max: None,
         calibrate: false,
         isolated: false,
         sync: false,

@@ -21,7 +21,7 @@ pub(crate) struct Estimated {
 /// Completion estimates of each application alone.
 pub(super) fn section(context: &RealContext<'_>, second: f64) -> anyhow::Result<Section> {
     let (mut shown, mut estimated, mut runs) = (Vec::new(), Vec::new(), Vec::new());
-    let repetitions = context.scaled(1, 3, 5);
+    let repetitions = context.scaled(1, 8, 8);
     let all = context.draws(repetitions, |seed| twins([1.0; 4], seed));
     for place in 0..3 {
         let alone = |jobs: &Vec<Job>| vec![Job { arrival: 0.0, deadline: None, ..jobs[place].clone() }];

@@ -31,7 +31,7 @@ struct TwinComparison {
 
 impl TwinComparison {
     fn run(context: &RealContext<'_>, second: f64) -> anyhow::Result<Self> {
-        let repetitions = context.scaled(1, 3, 5);
+        let repetitions = context.scaled(1, 8, 8);
         // The schedulers reevaluate every second of the paper.
         let tick = (1e6 * second).round();
         let [min, max] = ["min", "max"].map(|name| format!("{name}-scheduler:tick={tick}us"));

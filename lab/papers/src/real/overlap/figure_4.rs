@@ -100,7 +100,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let mut config = config();
     config.workers.each.nic_bytes_per_second = NonZeroU64::new(rate as u64);
     let three = workload(context, vec![sort(), grep(), sort()], records, text);
-    let repetitions = context.scaled(1, 3, 5);
+    let repetitions = context.scaled(1, 6, 6);
     let comparison = context.compare("overlap-figure-4", &three, &config, sharing(), repetitions)?;
     let run = comparison.runs.first().ok_or_else(|| anyhow::anyhow!("the three jobs left no run"))?;
     let measured = ModelledRun::new(run, rate * f64::from(WORKERS))?;

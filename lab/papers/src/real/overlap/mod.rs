@@ -9,7 +9,8 @@ mod words;
 
 use super::common::{blocks, networked, section, two_stations};
 use super::context::RealContext;
-use super::judging::{claim, flow};
+use super::control::Control;
+use super::judging::flow_claim;
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::Comparison;
@@ -23,7 +24,7 @@ pub(super) use words::WORDS;
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let mut sections = vec![figure_4::section(context)?];
-    for load in context.scaled(vec![0.8], vec![0.6, 0.85], vec![0.5, 0.7, 0.85]) {
+    for load in context.scaled(vec![0.8], vec![0.7, 0.85], vec![0.5, 0.7, 0.85]) {
         sections.push(policies_at(context, load)?);
     }
     Ok(WORDS.paper("overlap", holes![], sections))
@@ -66,11 +67,11 @@ fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job
 
 fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
     let config = networked(4, 2, NIC);
-    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 4, 8));
-    let jobs = context.draws(repetitions, |seed| jobs_at(count, load, &config, seed));
+    let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 8, 8));
+    let draw = |seed| jobs_at(count, load, &config, seed);
     let percent = (100.0 * load).round() as u32;
     let name = format!("overlap-load-{percent}");
-    let comparison = context.sleep(&name, &jobs, 1.0, &config, &POLICIES)?;
+    let (comparison, control) = context.sleep_and_simulate(&name, draw, repetitions, &config, &POLICIES)?;
     let holes = holes![
         percent,
         load,
@@ -83,10 +84,15 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
     ];
     let shown = ["result", "flow-time", "simulated", "stations"];
     let blocks = blocks(&format!("load-{percent}"), &comparison, &shown);
-    Ok(section((&WORDS, "section-5-load-{percent}", holes), &comparison, blocks, of_policies(&comparison)))
+    Ok(section(
+        (&WORDS, "section-5-load-{percent}", holes),
+        &comparison,
+        blocks,
+        of_policies(&comparison, &control),
+    ))
 }
 
-pub(crate) fn of_policies(comparison: &Comparison) -> Vec<Claim> {
+pub(crate) fn of_policies(comparison: &Comparison, control: &Control) -> Vec<Claim> {
     let claims = ["max-srpt", "split-srpt", "balanced", "head-only"];
-    claims.map(|key| claim(&WORDS, key, comparison, flow)).to_vec()
+    claims.map(|key| flow_claim(&WORDS, key, comparison, control)).to_vec()
 }

@@ -28,6 +28,15 @@ const LOAD: f64 = 0.6;
 /// Placements: the baseline, the thesis' splits, and idle slots that pull.
 const PLACEMENTS: [&str; 5] = ["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"];
 
+/// Maps of a job. With few of them a worker's share is rounded, and the placements hardly differ.
+const MAPS: u64 = 200;
+
+/// Jobs at the start of a run that are not judged: placements learn the rates of workers from them.
+const WARM_UP_JOBS: usize = 2;
+
+/// Seconds that a run's jobs take to arrive.
+const RUN_SECONDS: f64 = 25.0;
+
 /// Runs the experiments.
 ///
 /// # Errors
@@ -36,7 +45,11 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let applications = all(context);
     let sections = applications.iter().map(|application| section(context, application));
     let sections = sections.collect::<anyhow::Result<_>>()?;
-    Ok(WORDS.paper("stragglers", holes![workers = WORKERS, load = 100.0 * LOAD], sections))
+    Ok(WORDS.paper(
+        "stragglers",
+        holes![workers = WORKERS, load = 100.0 * LOAD, warm_up = WARM_UP_JOBS],
+        sections,
+    ))
 }
 
 fn config(application: &Application) -> ClusterConfig {
@@ -47,8 +60,8 @@ fn config(application: &Application) -> ClusterConfig {
     config
 }
 
-fn contenders() -> Vec<Contender> {
-    PLACEMENTS.iter().map(|&placement| Contender::new(placement, "fifo", placement)).collect()
+fn contenders(placements: &[&str]) -> Vec<Contender> {
+    placements.iter().map(|&placement| Contender::new(placement, "fifo", placement)).collect()
 }
 
 fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
@@ -61,7 +74,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let config = config(application);
     // The work of a job decides the rate at which jobs may arrive. Its reduces take slots too.
     let alone = workload(application, context.first_seed, 3, 1.0);
-    let pull = contenders().split_off(PLACEMENTS.len() - 1);
+    let pull = contenders(&["pull"]);
     let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;
     let of_phase = |phase: usize| {
         mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.usage.work_seconds[phase]))
@@ -70,11 +83,12 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let [maps, reduces] = [of_phase(0), of_phase(1)];
     let rate: f64 = f64::from(WORKERS / 2) * application.speeds.iter().sum::<f64>();
     let interval = (maps + reduces).max(1e-3) / (LOAD * rate);
-    let seconds = context.scaled(3.0, 6.0, 60.0);
+    let seconds = context.scaled(0.2, 1.0, 5.0) * RUN_SECONDS;
     let jobs = (seconds / interval).ceil().clamp(4.0, 400.0) as u32;
-    let repetitions = context.scaled(1, 8, 20);
+    let repetitions = context.scaled(1, 6, 20);
     let workload = workload(application, context.first_seed, jobs, interval);
-    let comparison = context.compare(application.name, &workload, &config, contenders(), repetitions)?;
+    let comparison =
+        context.compare(application.name, &workload, &config, application.contenders.clone(), repetitions)?;
     let holes = holes![
         name = application.name,
         title = application.title,
@@ -91,32 +105,38 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
 }
 
 /// Speed of the fast and of the slow workers of real work: 3.0 and 2.4 GHz as in chapter 6, scaled so
-/// that all slots together need less than the processors of this machine.
-const SPEEDS: [f64; 2] = [0.1, 0.08];
+/// that a map takes tens of milliseconds and all slots together little of a processor.
+const SPEEDS: [f64; 2] = [0.01, 0.008];
 
 /// Speeds of slots that sleep, in the same ratio.
 const SLEEPING_SPEEDS: [f64; 2] = [1.0, 0.8];
 
 const MIB: u64 = 1 << 20;
 
-fn kind(job: &str, arguments: &[&str]) -> JobKind {
-    JobKind { split_bytes: Some(2 * MIB), reduces: Some(2), ..JobKind::new(job, arguments) }
-}
-
 /// Returns all applications; in a quick run one of each kind.
 fn all(context: &RealContext<'_>) -> Vec<Application> {
-    let bytes = context.scaled(16, 32, 128) * MIB;
+    let bytes = context.scaled(16, 64, 128) * MIB;
     let seed = context.first_seed;
     let data = |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed }];
+    let kind = |job: &str, arguments: &[&str]| JobKind {
+        split_bytes: Some(bytes / MAPS),
+        reduces: Some(2),
+        ..JobKind::new(job, arguments)
+    };
     let text = || data("text", generate::Kind::Text);
-    let real = |name, title, kind, data| Application { name, title, kind, data, speeds: SPEEDS };
+    let contenders = contenders(&PLACEMENTS);
+    let real = |name, title, kind, data| {
+        let contenders = contenders.clone();
+        Application { name, title, kind, data, speeds: SPEEDS, contenders }
+    };
     let grep = JobKind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
     let sort = kind("sort", &["{data}/records"]);
     let mut all = vec![
         real("grep", "Grep", grep, text()),
         real("wordcount", "WordCount", kind("wordcount", &["{data}/text"]), text()),
         real("sort", "Sort", sort, data("records", generate::Kind::Records)),
-        sleeping(),
+        sleeping("delayed", "A job that sleeps delayed exponential times", [MAPS, 40], contenders.clone()),
+        sleeping(FEW, "A job of a few long maps", [2 * u64::from(WORKERS), 400], of_few()),
     ];
     if context.scaled(true, false, false) {
         all.retain(|application| ["wordcount", "delayed"].contains(&application.name));
@@ -124,14 +144,25 @@ fn all(context: &RealContext<'_>) -> Vec<Application> {
     all
 }
 
-fn sleeping() -> Application {
-    let arguments =
-        ["--maps", "20", "--map-time", "delayed:40ms,40ms", "--reduce-time", "1ms", "--seed", "{seed}"];
-    Application {
-        name: "delayed",
-        title: "A job that sleeps delayed exponential times",
-        kind: JobKind { reduces: Some(1), ..JobKind::new("synthetic", &arguments) },
-        data: Vec::new(),
-        speeds: SLEEPING_SPEEDS,
-    }
+/// Name of the application whose maps are few and long enough to be divided.
+const FEW: &str = "few-maps";
+
+/// Returns the contenders on jobs of few maps.
+fn of_few() -> Vec<Contender> {
+    let mut all = contenders(&["fair-split", "m-ep", "pull"]);
+    all.push(Contender::new("pull divided", "fifo+divide", "pull"));
+    all
+}
+
+/// Returns an application whose maps take at least so many milliseconds, and exponential ones of the same mean on top.
+fn sleeping(
+    name: &'static str,
+    title: &'static str,
+    [maps, least]: [u64; 2],
+    contenders: Vec<Contender>,
+) -> Application {
+    let (maps, time) = (maps.to_string(), format!("delayed:{least}ms,{least}ms"));
+    let arguments = ["--maps", &maps, "--map-time", &time, "--reduce-time", "1ms", "--seed", "{seed}"];
+    let kind = JobKind { reduces: Some(1), ..JobKind::new("synthetic", &arguments) };
+    Application { name, title, kind, data: Vec::new(), speeds: SLEEPING_SPEEDS, contenders }
 }

@@ -1,17 +1,23 @@
 //! Mean sojourn time of maps (MST) by placement and by worker, and the thesis' claims about it.
 
 use super::super::judging::claim;
+use super::WARM_UP_JOBS;
 use super::application::Application;
 use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
-use gristmill_lab::compare::{Comparison, RunRecord};
+use gristmill_lab::compare::{Comparison, JobRun, RunRecord};
 use gristmill_scheduler::metrics::Metric;
 use std::collections::BTreeMap;
 
+/// Returns the jobs of a run that are judged: those after the warm-up.
+fn judged(run: &RunRecord) -> impl Iterator<Item = &JobRun> {
+    run.jobs.iter().skip(WARM_UP_JOBS)
+}
+
 /// Returns the mean seconds from a job's first launch until its last map is done.
 fn sojourn(run: &RunRecord) -> Option<f64> {
-    mean(run.jobs.iter().map(|job| job.maps_done - job.started))
+    mean(judged(run).map(|job| job.maps_done - job.started))
 }
 
 /// Returns the MST of each repetition.
@@ -66,7 +72,8 @@ fn map_sojourn(runs: &[&RunRecord]) -> BTreeMap<u32, f64> {
         }
         for ((worker, job), end) in last {
             // A worker that joined while the jobs ran has no rank.
-            if let (Some(job), Some(worker)) = (run.jobs.get(job as usize), rank(worker)) {
+            let job = run.jobs.get(job as usize).filter(|job| WARM_UP_JOBS <= job.index);
+            if let (Some(job), Some(worker)) = (job, rank(worker)) {
                 found.entry(worker).or_default().push(end - job.started);
             }
         }
@@ -109,6 +116,9 @@ fn together(fair: &[f64], even: &[f64]) -> Claim {
 }
 
 pub(crate) fn claims(comparison: &Comparison) -> Vec<Claim> {
+    if comparison.contenders.iter().any(|contender| contender.divides) {
+        return vec![claim(&WORDS, "divided", comparison, sojourn)];
+    }
     let splits = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"];
     let [fair, even] = ["fair-split", "m-ep"].map(|name| gaps(comparison, name));
     let claims = splits.map(|key| claim(&WORDS, key, comparison, sojourn));
@@ -123,11 +133,19 @@ mod tests {
 
     #[test]
     fn map_sojourn_ends_with_the_last_map_of_a_job_on_the_worker() {
-        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0)]);
-        one.spans = vec![span(0, 1, 1.0, 3.0), span(0, 1, 3.0, 4.0), span(0, 2, 1.0, 8.0)];
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 10.0), job(1, 0.0, 10.0), job(2, 0.0, 10.0)]);
+        one.spans = vec![span(2, 1, 1.0, 3.0), span(2, 1, 3.0, 4.0), span(2, 2, 1.0, 8.0)];
         assert_eq!(map_sojourn(&[&one]), BTreeMap::from([(1, 3.0), (2, 7.0)]), "the job was launched at 1 s");
         one.workers[0].speed = 0.5;
         assert_eq!(map_sojourn(&[&one]), BTreeMap::from([(1, 7.0), (2, 3.0)]), "the fastest comes first");
+    }
+
+    #[test]
+    fn jobs_from_which_placements_learn_are_not_judged() {
+        let late = JobRun { started: 1.0, maps_done: 9.0, ..job(2, 0.0, 10.0) };
+        let mut one = run("fifo", 0, vec![job(0, 0.0, 50.0), job(1, 0.0, 50.0), late]);
+        one.spans = vec![span(0, 1, 1.0, 40.0), span(1, 1, 1.0, 50.0)];
+        assert_eq!((sojourn(&one), map_sojourn(&[&one])), (Some(8.0), BTreeMap::new()));
     }
 
     #[test]

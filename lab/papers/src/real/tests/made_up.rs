@@ -1,5 +1,6 @@
 //! Made-up results that refute and that support claims about real runs.
 
+use super::super::control::Control;
 use super::super::deadlines::{estimates, goals as deadlines};
 use super::super::overlap::{beside_models, of_policies};
 use super::super::stragglers::sojourn;
@@ -41,7 +42,7 @@ fn of_asrpt() -> [Rules; 3] {
         for job in comparison.runs.iter_mut().flat_map(|run| &mut run.jobs) {
             job.usage.work_seconds = [4.0 * work * job.ended, 0.0];
         }
-        asrpt::claims(&comparison)
+        asrpt::claims(&comparison, &Control::default())
     };
     let preempting = |keeping: f64, interrupting: f64| {
         let all = [
@@ -82,7 +83,7 @@ fn of_asrpt() -> [Rules; 3] {
 fn of_overlap() -> [Rules; 2] {
     let streams = |lps: f64, max: f64, split: f64, head: f64| {
         let all = [("k-lps", lps), ("max-srpt", max), ("split-srpt", split), ("max-srpt head only", head)];
-        of_policies(&alike(&all))
+        of_policies(&alike(&all), &Control::default())
     };
     let beside = |distances: [f64; 2], end: f64, predicted: [f64; 2]| {
         let one = |factor: f64| beside_models::ModelDistances { distances, end: factor * end, predicted };
@@ -126,16 +127,17 @@ fn of_pairs() -> [Rules; 3] {
             ("max-shuffle", max_shuffle),
             ("max-srpt", max_srpt),
         ];
-        pairs::of_batch(&alike(&all))
+        pairs::of_batch(&alike(&all), &Control::default())
     };
     let strong = |fifo: f64, max_shuffle: f64| {
-        pairs::of_strong_pairs(&alike(&[("pair", 2.0), ("fifo", fifo), ("max-shuffle", max_shuffle)]))
+        let all = [("pair", 2.0), ("fifo", fifo), ("max-shuffle", max_shuffle)];
+        pairs::of_strong_pairs(&alike(&all), &Control::default())
     };
     let stream = |o_match: f64, pairwise: [f64; 2], max_srpt: [f64; 2]| {
         let mut runs = waiting("o-match", 0.1, o_match);
         runs.extend(waiting("pairwise", pairwise[0], pairwise[1]));
         runs.extend(waiting("max-srpt", max_srpt[0], max_srpt[1]));
-        pairs::of_stream(&comparison(runs))
+        pairs::of_stream(&comparison(runs), &Control::default())
     };
     let mut of_batch = batch(3.0, 3.0, [2.0; 3], 1.0);
     // One of the three is faster than Match.
@@ -243,10 +245,11 @@ fn of_goals() -> Rules {
 /// Returns a job whose maps end at one time on the fast worker, and later by `slow` on the slow one.
 fn split(name: &str, length: f64, slow: f64) -> Vec<RunRecord> {
     let one = |repetition: u32, factor: f64| {
-        let whole = JobRun { started: 0.0, maps_done: factor * length, ..job(0, 0.0, 2.0 * length) };
-        let mut run = run(name, repetition, vec![whole]);
+        let whole = JobRun { started: 0.0, maps_done: factor * length, ..job(2, 0.0, 2.0 * length) };
+        // The first two are not judged.
+        let mut run = run(name, repetition, vec![job(0, 0.0, 99.0), job(1, 0.0, 1.0), whole]);
         run.workers[1].speed = 0.8;
-        run.spans = vec![span(0, 1, 0.0, factor), span(0, 2, 0.0, factor * slow)];
+        run.spans = vec![span(0, 1, 0.0, 99.0), span(2, 1, 0.0, factor), span(2, 2, 0.0, factor * slow)];
         run
     };
     vec![one(0, 1.0), one(1, 1.01), one(2, 0.99)]
@@ -268,7 +271,19 @@ fn of_stragglers() -> Rules {
     for (fair, split) in [(1.0, 1.0), (0.8, 1.02), (1.6, 1.6), (1.6, 0.5)] {
         refuted.extend(only(claims([3.0, fair], [2.0, split], 3.0), together));
     }
-    Rules { refuted, borne_out: claims([3.0, 1.6], [2.0, 1.02], 3.0) }
+    let divided = |few: [f64; 3], divided: f64| {
+        let all = [("fair-split", few[0]), ("m-ep", few[1]), ("pull", few[2]), ("pull divided", divided)];
+        let mut comparison =
+            comparison(all.iter().flat_map(|(name, length)| split(name, *length, 1.0)).collect());
+        comparison.contenders.iter_mut().for_each(|one| one.divides = one.name == "pull divided");
+        sojourn::claims(&comparison)
+    };
+    for whole in [[1.0, 3.0, 3.0], [3.0, 1.0, 3.0], [3.0, 3.0, 1.0]] {
+        refuted.extend(divided(whole, 2.0));
+    }
+    let mut borne_out = claims([3.0, 1.6], [2.0, 1.02], 3.0);
+    borne_out.extend(divided([3.0; 3], 2.0));
+    Rules { refuted, borne_out }
 }
 
 pub(crate) fn rules() -> Vec<Rules> {

@@ -1,0 +1,172 @@
+//! Control variates: the cluster simulator predicts the jobs that run, and many other draws of them. What a comparison
+//! of few runs measures is then the difference to its predictions, which varies less from draw to draw than the
+//! measured numbers.
+//!
+//! The mean over all draws is estimated by the mean of (measured - predicted) over the draws that ran, plus the mean of
+//! the predictions of the other draws. It is unbiased however wrong the simulator is; a wrong one widens the interval.
+//! Not here: rules of claims (`judging`).
+
+use crate::prelude::*;
+use gristmill_lab::compare::Contender;
+use gristmill_runtime::cluster::ClusterConfig;
+use gristmill_scheduler::core::CoreConfig;
+use gristmill_scheduler::metrics::JobRecord;
+use gristmill_scheduler::placement::Pull;
+use gristmill_scheduler::sim::cluster::{self, Config, Deciders, NetworkConfig, SimWorker};
+use gristmill_scheduler::{estimate, policy};
+use gristmill_worker::shuffle::plan::FetchLimits;
+use std::collections::BTreeMap;
+
+/// Distance of the seeds of other draws to those of the draws that run.
+const APART: u64 = 10_000;
+
+/// Means over the jobs of one draw in the simulator, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct PredictedMeans {
+    pub(crate) flow: f64,
+    pub(crate) waiting: f64,
+}
+
+/// Predictions of each contender by its name: of the draws that run, by repetition, and of other draws. Empty where
+/// nothing is predicted.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Control(pub(crate) BTreeMap<String, [Vec<PredictedMeans>; 2]>);
+
+impl Control {
+    /// Simulates the draws of a comparison of pull contenders without divided tasks, and `others` draws apart from them.
+    ///
+    /// # Errors
+    /// A name that the scheduler does not know, and jobs that the simulator refuses.
+    pub(super) fn simulate(
+        config: &ClusterConfig,
+        contenders: &[Contender],
+        [runs, others]: [u32; 2],
+        draw: impl Fn(u64) -> Vec<Job> + Sync,
+        first_seed: u64,
+    ) -> anyhow::Result<Self> {
+        let simulated = simulated(config);
+        let seeds =
+            |from: u64, count: u32| (0..u64::from(count)).map(move |one| first_seed.wrapping_add(from + one));
+        let all: Vec<u64> = seeds(0, runs).chain(seeds(APART, others)).collect();
+        let mut control = Self::default();
+        for contender in contenders {
+            let means = each(&all, |&seed| means(&simulated, config, contender, draw(seed)));
+            let mut means = means.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+            let others = means.split_off(runs as usize);
+            control.0.insert(contender.name.clone(), [means, others]);
+        }
+        Ok(control)
+    }
+
+    /// Returns the mean over all draws of a difference between two contenders, which `measured` holds by repetition.
+    /// `number` gives the same difference for two predictions.
+    pub(super) fn adjusted(
+        &self,
+        names: [&str; 2],
+        measured: &[f64],
+        number: impl Fn([&PredictedMeans; 2]) -> f64,
+    ) -> Interval {
+        let [Some(one), Some(other)] = names.map(|name| self.0.get(name)) else { return mean_of(measured) };
+        let predicted = |draws: usize| -> Vec<f64> {
+            one[draws].iter().zip(&other[draws]).map(|(one, other)| number([one, other])).collect()
+        };
+        let less: Vec<f64> = predicted(1).iter().map(|predicted| -predicted).collect();
+        paired(measured, &predicted(0)).minus(&mean_of(&less))
+    }
+}
+
+fn simulated(config: &ClusterConfig) -> Config {
+    let each = &config.workers.each;
+    let rate = each.nic_bytes_per_second.map_or(f64::INFINITY, |rate| rate.get() as f64);
+    let worker = |host: u32| {
+        let speeds = &config.workers.speeds;
+        let speed = speeds.get(host as usize % speeds.len().max(1)).copied().unwrap_or(1.0);
+        SimWorker { speed, ..SimWorker::new(each.slots, host) }
+    };
+    let request_bytes = match rate.is_finite() {
+        true => FetchLimits::default().paced(rate as u64).request_bytes_max as f64,
+        false => f64::INFINITY,
+    };
+    Config {
+        workers: (0..config.workers.count).map(worker).collect(),
+        network: NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() },
+        request_bytes,
+        core: CoreConfig { backups: None, dividing: None, ..CoreConfig::default() },
+        ..Config::uniform(1, each.slots)
+    }
+}
+
+fn means(
+    simulated: &Config,
+    config: &ClusterConfig,
+    contender: &Contender,
+    mut jobs: Vec<Job>,
+) -> anyhow::Result<PredictedMeans> {
+    jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
+    let count = jobs.len().max(1) as f64;
+    let deciders = Deciders {
+        policy: policy::by_name(&contender.policy)?,
+        placement: Box::new(Pull::new()),
+        estimator: Some(estimate::by_name(&config.deciders.estimator)?),
+    };
+    let (mut flow, mut waiting) = (0.0, 0.0);
+    let mut add = |record: &JobRecord| {
+        flow += record.flow();
+        waiting += record.start - record.arrival;
+    };
+    cluster::run(simulated, deciders, jobs, &mut (), &mut add)?;
+    Ok(PredictedMeans { flow: flow / count, waiting: waiting / count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::common::{cluster, policies};
+
+    /// A long job, and a short one that arrives soon after it.
+    fn two(seed: u64) -> Vec<Job> {
+        let job = |arrival: f64, maps: usize| Job {
+            arrival,
+            work: PerStation::new(maps as f64, 0.0, 0.0),
+            maps: vec![1.0; maps],
+            ..Job::default()
+        };
+        vec![job(0.0, 8 + 2 * (seed as usize % 7)), job(1.5, 2)]
+    }
+
+    #[test]
+    fn predictions_are_those_of_the_policies_on_each_draw() {
+        let contenders = policies(&[("fifo", "fifo"), ("srpt", "max-srpt")]);
+        let control = Control::simulate(&cluster(2, 1), &contenders, [2, 3], two, 0).unwrap();
+        let flows = |name: &str, part: usize| -> Vec<f64> {
+            control.0[name][part].iter().map(|means| means.flow).collect()
+        };
+        // Eight maps on two slots take 4 s. The short job waits for their end under FIFO, and for the second wave else.
+        assert_eq!(flows("fifo", 0), [(4.0 + 3.5) / 2.0, (5.0 + 4.5) / 2.0]);
+        assert_eq!(flows("srpt", 0), [(5.0 + 1.5) / 2.0, (6.0 + 1.5) / 2.0]);
+        assert_eq!((flows("fifo", 0).len(), flows("fifo", 1).len()), (2, 3));
+    }
+
+    #[test]
+    fn adjusted_difference_is_that_of_all_draws_and_not_of_those_that_ran() {
+        let means = |flow: f64| PredictedMeans { flow, waiting: 0.0 };
+        let ran = [3.0, 5.0, 4.0, 8.0];
+        let one = [ran.map(means).to_vec(), (0..100).map(|draw| means(2.0 + f64::from(draw % 2))).collect()];
+        let other = [vec![means(0.0); 4], vec![means(0.0); 100]];
+        let control = Control([("one".to_owned(), one), ("other".to_owned(), other)].into());
+        let less = |[one, other]: [&PredictedMeans; 2]| one.flow - other.flow;
+        // Measured differences vary widely, but are the predicted ones and about 1 more.
+        let measured = [4.01, 5.99, 5.0, 9.0];
+        let found = control.adjusted(["one", "other"], &measured, less);
+        assert!((found.mean - 3.5).abs() < 1e-9, "{found:?}");
+        assert!(
+            found.half_width.is_some_and(|half_width| 0.05 < half_width && half_width < 0.2),
+            "{found:?}"
+        );
+        assert!(mean_of(&measured).half_width.is_some_and(|half_width| 2.0 < half_width));
+        // A simulator that predicts nothing of the runs widens the interval.
+        let blind = control.adjusted(["one", "other"], &[9.0, 3.0, 7.0, 4.0], less);
+        assert!(blind.half_width.is_some_and(|half_width| 4.0 < half_width), "{blind:?}");
+        assert_eq!(Control::default().adjusted(["one", "other"], &measured, less), mean_of(&measured));
+    }
+}
