@@ -40,7 +40,8 @@ const PREEMPTIVE: &str = "asrpt preemptive";
 /// # Errors
 /// A run or a simulation that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    let holes = holes![machines = MACHINES, workers = WORKERS, unit = UNIT_SECONDS * 1e3];
+    let draws = context.simulated_draws();
+    let holes = holes![machines = MACHINES, workers = WORKERS, unit = UNIT_SECONDS * 1e3, draws];
     Ok(WORDS.paper("asrpt", holes, vec![figure_9(context)?, long_reduce(context)?, long_map(context)?]))
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Longest time of one run.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs at the same time. Their slots sleep, or work at a hundredth of a processor's speed.
+/// Runs at the same time. Their slots sleep, or work at a few hundredths of a processor's speed.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("above 0");
 
 /// Largest share of the processors' time that other programs may use when runs start.
@@ -74,6 +74,11 @@ impl RealContext<'_> {
         self.compare(name, &workload, cluster, common::policies(names), jobs.len() as u32)
     }
 
+    /// Returns the number of draws that are only simulated.
+    pub(super) fn simulated_draws(&self) -> u32 {
+        self.scaled(50, 2000, 2000)
+    }
+
     /// Runs drawn jobs, whose times are in seconds, as [`Self::sleep`], and simulates them and many other draws.
     pub(super) fn sleep_and_simulate(
         &self,
@@ -84,7 +89,7 @@ impl RealContext<'_> {
         names: &[(&str, &str)],
     ) -> anyhow::Result<(Comparison, Control)> {
         (self.progress)(&format!("{name}: simulating"));
-        let draws = [repetitions, self.scaled(50, 2000, 2000)];
+        let draws = [repetitions, self.simulated_draws()];
         let control = Control::simulate(cluster, &common::policies(names), draws, &draw, self.first_seed)?;
         let comparison = self.sleep(name, &self.draws(repetitions, draw), 1.0, cluster, names)?;
         Ok((comparison, control))

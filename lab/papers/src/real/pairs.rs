@@ -40,7 +40,8 @@ const ONLINE: [&str; 6] = ["fifo", "pairwise", "max-srpt", "couple", "o-group", 
 /// # Errors
 /// A run that fails.
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
-    let holes = holes![workers = WORKERS, slots = SLOTS, nic = NIC.get() as f64 / 1e6];
+    let draws = context.simulated_draws();
+    let holes = holes![workers = WORKERS, slots = SLOTS, nic = NIC.get() as f64 / 1e6, draws];
     Ok(WORDS.paper("pairs", holes, vec![batch(context)?, strong_pairs(context)?, online(context)?]))
 }
 

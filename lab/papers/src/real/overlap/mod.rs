@@ -27,7 +27,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     for load in context.scaled(vec![0.8], vec![0.7, 0.85], vec![0.5, 0.7, 0.85]) {
         sections.push(policies_at(context, load)?);
     }
-    Ok(WORDS.paper("overlap", holes![], sections))
+    Ok(WORDS.paper("overlap", holes![draws = context.simulated_draws()], sections))
 }
 
 /// Rate limit of each worker's shuffle where policies are compared, in bytes per second.
