@@ -41,9 +41,10 @@ impl Known {
         Self { rounding: 0.5 * 0.1_f64.powi(decimals as i32), ..Self::exact(value) }
     }
 
-    /// Returns the mean of this many samples that vary as ours do, for a number printed without its spread.
+    /// Returns the paper's mean of this many samples that vary as ours do, printed without its spread. A reference is
+    /// never such a sample: it is computed for the same jobs and compared exactly, or agreement would show little.
     pub(crate) fn drawn_alike(value: f64, samples: u64) -> Self {
-        Self { samples: Some(samples), ..Self::exact(value) }
+        Self { samples: Some(samples), printed: true, ..Self::exact(value) }
     }
 
     /// Rounds the number to this many decimals.
@@ -222,6 +223,8 @@ mod tests {
         assert_eq!(at(10.57, 1), Verdict::Fails);
         assert_eq!(at(10.2, 10), Verdict::Holds);
         assert_eq!(at(10.21, 10), Verdict::Fails);
+        let judged = KnownNumber::mean("", sampled(1.0), Known::drawn_alike(1.0, 1)).judged();
+        assert_eq!((judged.printed, judged.reference), (Some(1.0), None), "no reference is a sample");
     }
 
     #[test]

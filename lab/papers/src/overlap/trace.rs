@@ -61,7 +61,7 @@ fn deviation(values: &[f64]) -> f64 {
 fn printed_numbers(all: &[SortedAmounts]) -> Vec<Compared> {
     let note = |key: &str| WORDS.note(key, holes![]);
     let near = |what: &str, printed: f64, ours: Interval| {
-        let printed = Known::drawn_alike(printed, 1).rounded_to(2).printed();
+        let printed = Known::drawn_alike(printed, 1).rounded_to(2);
         KnownNumber::mean(what, ours, printed).note(note("single-trace")).judged()
     };
     let heavy = mean_by(all, |SortedAmounts([_, _, ratio])| {
