@@ -6,6 +6,7 @@
 mod examples;
 mod offline;
 mod online;
+mod printed;
 mod rules;
 mod sweeps;
 #[cfg(test)]

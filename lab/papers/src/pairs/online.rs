@@ -1,7 +1,7 @@
 //! Table 3 and figure 4: a stream of jobs under twelve policies, in the fluid model; and the claims about both.
 
-use super::offline::describe;
-use super::rules::{ALPHA, DELTA, K, title};
+use super::printed::{self, BySizes, COLUMNS, MAKESPAN, MATCH, StreamRow, TABLE_3, WORST_RATIO, compare};
+use super::rules::{ALPHA, DELTA, K, describe, title};
 use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
@@ -20,21 +20,21 @@ const SWING: f64 = 0.5;
 pub(super) const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3_600.0;
 
-/// Returns the rules in the order of Table 3, with the average makespans printed there, in minutes.
-pub(super) fn rules(seed: u64) -> [(PairsRule, f64); 12] {
+/// Returns the rules in the order of Table 3.
+pub(super) fn rules(seed: u64) -> [PairsRule; 12] {
     [
-        (PairsRule::MaxDiff, 47.0),
-        (PairsRule::Pairwise, 36.0),
-        (PairsRule::MaxShuffle, 38.0),
-        (PairsRule::MaxSrpt, 28.0),
-        (PairsRule::Pair { delta: DELTA }, 22.0),
-        (PairsRule::Couple { delta: DELTA }, 21.0),
-        (PairsRule::Generalized { delta: DELTA, alpha: ALPHA }, 19.0),
-        (PairsRule::Group { alpha: ALPHA, k: K }, 18.0),
-        (PairsRule::OnlineGroup { alpha: ALPHA, k: K, seed }, 19.0),
-        (PairsRule::NewCouple { delta: DELTA }, 32.0),
-        (PairsRule::Match { alpha: ALPHA }, 15.0),
-        (PairsRule::OnlineMatch { alpha: ALPHA, seed }, 16.0),
+        PairsRule::MaxDiff,
+        PairsRule::Pairwise,
+        PairsRule::MaxShuffle,
+        PairsRule::MaxSrpt,
+        PairsRule::Pair { delta: DELTA },
+        PairsRule::Couple { delta: DELTA },
+        PairsRule::Generalized { delta: DELTA, alpha: ALPHA },
+        PairsRule::Group { alpha: ALPHA, k: K },
+        PairsRule::OnlineGroup { alpha: ALPHA, k: K, seed },
+        PairsRule::NewCouple { delta: DELTA },
+        PairsRule::Match { alpha: ALPHA },
+        PairsRule::OnlineMatch { alpha: ALPHA, seed },
     ]
 }
 
@@ -67,7 +67,6 @@ impl StreamTimes {
 /// Results of one policy on one distribution: all jobs, for each seed.
 pub(super) struct StreamOutcome {
     pub(super) rule: PairsRule,
-    pub(super) printed: f64,
     pub(super) runs: Vec<Vec<StreamTimes>>,
 }
 
@@ -80,13 +79,6 @@ impl StreamOutcome {
 
     pub(super) fn makespans(&self) -> Vec<f64> {
         self.means(StreamTimes::makespan)
-    }
-
-    /// Returns the values of all jobs of all seeds, in ascending order.
-    pub(super) fn sorted(&self, value: fn(&StreamTimes) -> f64) -> Vec<f64> {
-        let mut all: Vec<f64> = self.runs.iter().flatten().map(value).collect();
-        all.sort_by(f64::total_cmp);
-        all
     }
 }
 
@@ -107,10 +99,9 @@ impl Streams {
             let stream = JobStream { sizes, jobs, mean: MEAN, load: LOAD, swing: SWING };
             let places: Vec<usize> = (0..rules(0).len()).collect();
             let runs =
-                each_cell(&places, &seeds, |&place, &seed| times_of(&stream, rules(seed)[place].0, seed))?;
+                each_cell(&places, &seeds, |&place, &seed| times_of(&stream, rules(seed)[place], seed))?;
             let by_rule = rules(0).into_iter().zip(runs);
-            outcomes
-                .push(by_rule.map(|((rule, printed), runs)| StreamOutcome { rule, printed, runs }).collect());
+            outcomes.push(by_rule.map(|(rule, runs)| StreamOutcome { rule, runs }).collect());
         }
         Ok(Self { jobs, seeds, outcomes })
     }
@@ -137,8 +128,12 @@ impl Streams {
     pub(super) fn table_3(&self) -> Section {
         let tables = SIZES.into_iter().zip(&self.outcomes);
         let tables = tables.map(|(sizes, outcomes)| table(sizes, outcomes));
+        let compared = SIZES.into_iter().zip(&self.outcomes).map(compared);
+        let mut compared: Vec<BySizes> = compared.collect();
+        let holes = holes![setting = self.in_words(), found = printed::in_words(&compared)];
+        let compared = Block::Comparison(compared.swap_remove(0).1);
         let claims = Block::Claims(of_table_3(&self.outcomes));
-        WORDS.section("table-3", holes![setting = self.in_words()], tables.chain([claims]).collect())
+        WORDS.section("table-3", holes, tables.chain([compared, claims]).collect())
     }
 }
 
@@ -183,42 +178,49 @@ fn waiting_by_hour(run: &[StreamTimes]) -> Vec<(f64, f64)> {
     points
 }
 
+/// Returns the row of Table 3 of each run, in the unit of its times.
+fn stream_rows(outcome: &StreamOutcome) -> Vec<StreamRow> {
+    let row = |run: &Vec<StreamTimes>| {
+        let numbers = |value: TimeValue| {
+            let mut all: Vec<f64> = run.iter().map(value).collect();
+            all.sort_unstable_by(f64::total_cmp);
+            let (cut, last) = (all.len() / 10, all.len() - 1);
+            [all.iter().sum::<f64>() / all.len() as f64, all[cut], all[last - cut], all[0], all[last]]
+        };
+        let ratio: TimeValue = |times| times.ratio;
+        let [w, e, ratio, m] = [WAITING, EXECUTION, ratio, StreamTimes::makespan].map(numbers);
+        [w[0], w[1], w[2], w[4], e[0], e[1], e[2], ratio[4], m[0], m[1], m[2], m[3], m[4]]
+    };
+    outcome.runs.iter().map(row).collect()
+}
+
+/// Compares all numbers of Table 3 but Match's average makespan, which is the unit of times.
+pub(super) fn compared((sizes, outcomes): (SizeLaw, &Vec<StreamOutcome>)) -> BySizes {
+    let cells = (0..outcomes.len()).flat_map(|place| (0..COLUMNS.len()).map(move |column| (place, column)));
+    let rows: Vec<Vec<StreamRow>> = outcomes.iter().map(stream_rows).collect();
+    let units: Vec<f64> = rows[MATCH].iter().map(|row| row[MAKESPAN]).collect();
+    let ones = vec![1.0; units.len()];
+    let compared = cells.filter(|cell| *cell != (MATCH, MAKESPAN)).map(|(place, column)| {
+        let what = format!("{}: {}", title(&outcomes[place].rule), COLUMNS[column]);
+        let ours: Vec<f64> = rows[place].iter().map(|row| row[column]).collect();
+        let (units, unit) =
+            if column == WORST_RATIO { (&ones, 1.0) } else { (&units, TABLE_3[MATCH][MAKESPAN]) };
+        compare(&what, sizes, [&ours, units], [TABLE_3[place][column], unit])
+    });
+    (sizes, compared.collect())
+}
+
 fn table(sizes: SizeLaw, outcomes: &[StreamOutcome]) -> Block {
+    let row = |(outcome, printed): (&StreamOutcome, StreamRow)| {
+        let rows = stream_rows(outcome);
+        let unit = |at: usize| if at == WORST_RATIO { 1.0 } else { MINUTE };
+        let means = (0..COLUMNS.len()).map(|at| mean_by(&rows, |row| row[at] / unit(at)).into());
+        let name = Cell::text(title(&outcome.rule));
+        [name, Cell::number(printed[MAKESPAN])].into_iter().chain(means).collect()
+    };
     let holes = holes![name = sizes.name(), sizes = describe(sizes)];
-    WORDS.table("table-3-{name}", holes, outcomes.iter().map(row).collect())
-}
-
-fn row(outcome: &StreamOutcome) -> Vec<Cell> {
-    let waiting = outcome.sorted(|times| times.waiting);
-    let execution = outcome.sorted(|times| times.execution);
-    let makespan = outcome.sorted(StreamTimes::makespan);
-    let mean = |value: fn(&StreamTimes) -> f64| mean_of(&outcome.means(value)).into();
-    vec![
-        Cell::text(title(&outcome.rule)),
-        mean(|times| times.waiting),
-        inner(&waiting),
-        Cell::number(most(&waiting) / MINUTE),
-        mean(|times| times.execution),
-        inner(&execution),
-        Cell::number(most(&outcome.sorted(|times| times.ratio))),
-        mean(StreamTimes::makespan),
-        inner(&makespan),
-        Cell::number(makespan.first().copied().unwrap_or_default() / MINUTE),
-        Cell::number(most(&makespan) / MINUTE),
-        Cell::number(outcome.printed),
-    ]
-}
-
-fn most(sorted: &[f64]) -> f64 {
-    sorted.last().copied().unwrap_or_default()
-}
-
-/// Returns the ends of an 80 % interval, in minutes.
-fn inner(sorted: &[f64]) -> Cell {
-    let cut = sorted.len() / 10;
-    let (low, high) = (sorted.get(cut), sorted.get(sorted.len() - 1 - cut));
-    let minutes = |value: Option<&f64>| value.copied().unwrap_or_default() / MINUTE;
-    Cell::text(format!("[{:.1}, {:.1}]", minutes(low), minutes(high)))
+    let rows = outcomes.iter().zip(TABLE_3).map(row).collect();
+    WORDS.table_with("table-3-{name}", holes, COLUMNS.map(|name| Column::new(name, "")), rows)
 }
 
 /// Result for one distribution, and the numbers in words.

@@ -1,5 +1,6 @@
-//! Rules of the paper with their parameters and titles.
+//! Rules of the paper with their parameters and titles, and distributions in words.
 
+use crate::workload::pairs::SizeLaw;
 use gristmill_scheduler::policy::pairs::PairsRule;
 
 /// Rules of Table 2 with the paper's parameters, best first in the paper's order.
@@ -43,5 +44,18 @@ pub(super) fn title(rule: &PairsRule) -> &'static str {
         PairsRule::NewCouple { .. } => "NCouple-based",
         PairsRule::Match { .. } => "Match-based",
         PairsRule::OnlineMatch { .. } => "OMatch-based",
+    }
+}
+
+/// Describes a distribution for tables.
+pub(super) fn describe(sizes: SizeLaw) -> &'static str {
+    match sizes {
+        SizeLaw::Uniform => "uniform, independent",
+        SizeLaw::Exponential => "exponential, independent",
+        SizeLaw::LogNormal => "log-normal (sd 0.6), independent",
+        SizeLaw::StrongPairs => "uniform, exact strong pairs",
+        SizeLaw::Ratio => "log-normal (sd 0.6), shuffle = map × ratio",
+        SizeLaw::Balanced => "Google fit, cube root of the ratio",
+        SizeLaw::Google => "Google fit of the overlap paper",
     }
 }

@@ -9,8 +9,8 @@ use super::super::{offline, online as streams, sweeps};
 use crate::tests::refuted::{Rules, only};
 use crate::workload::pairs::SizeLaw;
 use crate::{Claim, Verdict};
-use gristmill_scheduler::policy::pairs::Averages;
 use gristmill_scheduler::policy::pairs::optimum::Optimum;
+use gristmill_scheduler::policy::pairs::{Averages, PairsRule};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -170,12 +170,12 @@ fn of_figure_3() -> Rules {
 
 /// Streams whose jobs have these waiting and execution times under a policy of this name.
 fn outcomes(times: fn(&str) -> [f64; 2]) -> Vec<Vec<StreamOutcome>> {
-    let one = |(rule, printed): (gristmill_scheduler::policy::pairs::PairsRule, f64)| {
+    let one = |rule: PairsRule| {
         let [waiting, execution] = times(rule.name()).map(seeds);
         let run = |seed: usize| {
             vec![StreamTimes { arrival: 0.0, waiting: waiting[seed], execution: execution[seed], ratio: 1.0 }]
         };
-        StreamOutcome { rule, printed, runs: (0..3).map(run).collect() }
+        StreamOutcome { rule, runs: (0..3).map(run).collect() }
     };
     let all = || stream_rules(0).map(one).into_iter().collect::<Vec<_>>();
     vec![all(), all()]

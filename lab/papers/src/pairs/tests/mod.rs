@@ -56,3 +56,46 @@ fn examples_come_out_exactly_and_theorems_as_they_are() {
     }
     assert_eq!(verdict("Theorem 4"), Verdict::Fails);
 }
+
+#[test]
+fn every_number_of_both_tables_is_compared_but_the_unit() {
+    let paper = quick();
+    let compared = |id: &str| -> Vec<&crate::Compared> {
+        let section = paper.sections.iter().find(|section| section.id == id).unwrap();
+        let rows = section.blocks.iter().filter_map(|block| match block {
+            Block::Comparison(rows) => Some(rows),
+            _ => None,
+        });
+        rows.flatten().collect()
+    };
+    let [two, three] = ["table-2", "table-3"].map(compared);
+    assert_eq!((two.len(), three.len()), (10 * 3 - 1, 12 * 13 - 1));
+    assert!(two.iter().chain(&three).all(|one| one.printed.is_some()));
+}
+
+#[test]
+fn stream_with_the_printed_numbers_agrees_and_one_of_other_times_does_not() {
+    use online::{StreamOutcome, StreamTimes, rules};
+    // Jobs that all wait and execute as long: the averages agree where they are printed so.
+    let outcomes = |factor: f64| -> Vec<StreamOutcome> {
+        let one = |(rule, printed): (_, printed::StreamRow)| {
+            let times = StreamTimes {
+                arrival: 0.0,
+                waiting: factor * printed[0],
+                execution: printed[printed::MAKESPAN] - printed[0],
+                ratio: factor * printed[7],
+            };
+            StreamOutcome { rule, runs: vec![vec![times; 10]; 3] }
+        };
+        rules(0).into_iter().zip(printed::TABLE_3).map(one).collect()
+    };
+    let verdicts = |factor: f64, column: &str| -> Vec<Verdict> {
+        let (_, compared) = online::compared((crate::workload::pairs::SizeLaw::Uniform, &outcomes(factor)));
+        compared.iter().filter(|one| one.what.contains(column)).map(|one| one.verdict).collect()
+    };
+    assert_eq!(verdicts(1.0, "average waiting"), [Verdict::Holds; 12]);
+    assert_eq!(verdicts(1.0, "worst ratio"), [Verdict::Holds; 12]);
+    assert_eq!(verdicts(2.0, "worst ratio"), [Verdict::Fails; 12]);
+    assert!(verdicts(2.0, "average waiting").contains(&Verdict::Fails));
+    assert!(verdicts(1.0, "longest waiting").iter().all(|verdict| *verdict == Verdict::Fails));
+}
