@@ -1,4 +1,4 @@
-//! Printed equations 40, 43, 46 and 47, which are wrong or cannot be computed as printed, compared with
+//! Printed equations 32, 33, 40, 43, 46 and 47, which are wrong or cannot be computed as printed, compared with
 //! their replacements.
 //!
 //! Not here: the equations that are used (`gristmill_scheduler::placement`, `gristmill_scheduler::queueing::sizing`).
@@ -9,8 +9,45 @@ use crate::prelude::*;
 use gristmill_scheduler::queueing::sizing::fork_join;
 
 pub(super) fn section() -> anyhow::Result<Section> {
-    let claims = vec![equation_40()?, equation_43(), equation_46(), equation_47()];
+    let claims = vec![
+        transform("equation-32", errors(equation_32)),
+        transform("equation-33", errors(equation_33)),
+        equation_40()?,
+        equation_43(),
+        equation_46(),
+        equation_47(),
+    ];
     Ok(WORDS.section("equations", holes![], vec![Block::Claims(claims)]))
+}
+
+/// Returns the largest relative errors of two transforms of the completion time, for M/M/1 workers of equal completion
+/// times at a total rate of 1.
+fn errors(transforms: impl Fn([f64; 2], f64) -> [f64; 2]) -> [f64; 2] {
+    let mut worst = [0.0_f64; 2];
+    for ([lambda, mu], s) in
+        [[0.25, 1.0], [0.75, 1.5]].into_iter().flat_map(|one| [0.1, 10.0].map(|s| (one, s)))
+    {
+        let off = transforms([lambda, mu], s).map(|value| (value * (1.0 + s / (mu - lambda)) - 1.0).abs());
+        worst = [worst[0].max(off[0]), worst[1].max(off[1])];
+    }
+    worst
+}
+
+/// Pollaczek and Khinchine's transform with the total rate of arrivals, as printed, and with that of the worker.
+fn equation_32([lambda, mu]: [f64; 2], s: f64) -> [f64; 2] {
+    let service = mu / (mu + s);
+    [1.0, lambda].map(|rate| (1.0 - lambda / mu) * s * service / (s - rate * (1.0 - service)))
+}
+
+/// Service with the transform of all waiting times, as printed, and of those above 0.
+fn equation_33([lambda, mu]: [f64; 2], s: f64) -> [f64; 2] {
+    let (idle, service, above) = (1.0 - lambda / mu, mu / (mu + s), 1.0 / (1.0 + s / (mu - lambda)));
+    [idle + (1.0 - idle) * above, above].map(|waiting| service * (idle + (1.0 - idle) * waiting))
+}
+
+/// Judges the errors of a printed transform and of the corrected one.
+pub(super) fn transform(key: &str, [printed, corrected]: [f64; 2]) -> Claim {
+    WORDS.claim(key, printed < 1e-9, holes![printed = 100.0 * printed, corrected])
 }
 
 fn equation_40() -> anyhow::Result<Claim> {

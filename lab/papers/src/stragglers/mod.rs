@@ -7,6 +7,7 @@ mod common;
 mod equal;
 mod equations;
 mod fitted;
+mod lemmas;
 mod numbers;
 mod simulated;
 mod sojourn;
@@ -39,6 +40,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
     }
     (context.progress)("a stream of jobs on a simulated cluster");
     sections.push(simulated::stream(context)?);
+    sections.push(lemmas::section());
     sections.push(equations::section()?);
     Ok(WORDS.paper("stragglers", holes![], sections))
 }

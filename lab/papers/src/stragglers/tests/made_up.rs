@@ -1,7 +1,7 @@
 //! Made-up results that refute and that support the claims of this thesis.
 
 use super::super::simulated::{self, SimulatedPlacement};
-use super::super::{equal, equations, fitted, numbers, sojourn, splits};
+use super::super::{equal, equations, fitted, lemmas, numbers, sojourn, splits};
 use crate::Claim;
 use crate::tests::refuted::{Rules, only};
 use gristmill_scheduler::queueing::sizing::WorkerMix;
@@ -37,6 +37,8 @@ fn spreads(of: [f64; 4]) -> Vec<Claim> {
 fn of_equations() -> Rules {
     let all = |zero: f64, off: f64, zeros: u32, lost: f64| {
         vec![
+            equations::transform("equation-32", [off, 0.0]),
+            equations::transform("equation-33", [off, 0.0]),
             equations::holds_for_every_delay([zero, 0.5, 0.5], 0.0),
             equations::is_kingmans([0.0, off]),
             equations::has_its_minimum(zeros, 18),
@@ -44,6 +46,18 @@ fn of_equations() -> Rules {
         ]
     };
     Rules { refuted: all(f64::NAN, 2.25, 18, 54.0), borne_out: all(0.5, 0.0, 0, f64::NAN) }
+}
+
+fn of_lemmas() -> Rules {
+    let tails = |ratios: [f64; 2]| {
+        let cases = [("one".to_owned(), [1.0, 1.0]), ("other".to_owned(), ratios)];
+        ["lemma-1", "lemma-2"].map(|key| lemmas::tails_meet(key, &cases)).to_vec()
+    };
+    let mut refuted = tails([1.0, 1.2]);
+    let mut borne_out = tails([1.001, 1.0]);
+    refuted.extend([[[2.0, 1.9], [1.0, 1.0]], [[1.0, 1.0], [2.0, 1.9]]].map(lemmas::is_sufficient));
+    borne_out.push(lemmas::is_sufficient([[1.0, 1.0], [1.0, 1.1]]));
+    Rules { refuted, borne_out }
 }
 
 /// Rules on the smallest and largest excess over the optimum of the eight splits.
@@ -134,5 +148,6 @@ pub(crate) fn rules() -> Vec<Rules> {
         of_mixes(),
         Rules { refuted: streams(0.5), borne_out: streams(2.0) },
         of_equations(),
+        of_lemmas(),
     ]
 }
