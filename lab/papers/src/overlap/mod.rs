@@ -5,6 +5,7 @@
 
 mod cells;
 mod common;
+mod hardness;
 mod means;
 mod optimum;
 mod progress;
@@ -44,6 +45,7 @@ pub fn run(context: &Context<'_>) -> anyhow::Result<Paper> {
 fn page(context: &Context<'_>, amounts: &Amounts) -> anyhow::Result<Paper> {
     let mut sections = progress::sections()?;
     (context.progress)("overlap: tight examples and random instances");
+    sections.push(hardness::section(context)?);
     sections.extend([random::section(context)?, tight::corollary_4(context)?, tight::corollary_6(context)?]);
     sections.extend(trace::sections(context, amounts)?);
     sections.extend(means::sections(context, amounts.table_jobs)?);

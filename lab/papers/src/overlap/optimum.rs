@@ -47,6 +47,10 @@ impl Search<'_> {
         }
         let mut found = Some(false);
         for job in (0..self.jobs.len()).filter(|job| !order.contains(job)).collect::<Vec<usize>>() {
+            // Equal jobs are interchangeable: only their first order is tried.
+            if (0..job).any(|other| self.jobs[other] == self.jobs[job] && !order.contains(&other)) {
+                continue;
+            }
             order.push(job);
             least.push(self.least(order, least.last().copied().unwrap_or(0.0)));
             let below = self.complete(order, least);

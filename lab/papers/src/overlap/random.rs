@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// All policies of this model. The best of them is the best known schedule.
-const ALL: [&str; 9] = [
+pub(super) const ALL: [&str; 9] = [
     "fcfs",
     "ps",
     "map-fifo-shuffle-ps",

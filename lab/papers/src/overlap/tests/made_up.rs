@@ -1,6 +1,7 @@
 //! Made-up results that refute and that support the claims of this paper.
 
 use super::super::cells::{BOUND, CLASSES, CellRun, PolicyAtLoad, SlowdownShare};
+use super::super::hardness::{Adversary, is_reduction, no_policy_is_competitive};
 use super::super::means::order_of_means;
 use super::super::random::{InstanceResult, claims as of_instances};
 use super::super::slowdown::slowdown_claims;
@@ -29,6 +30,25 @@ fn of_random() -> Rules {
         beats_orders: true,
     };
     Rules { refuted: of_instances(1, &[broken]), borne_out: of_instances(1, &[kept]) }
+}
+
+fn of_hardness() -> Rules {
+    let two = |ratios: [f64; 2]| {
+        let at = |k: f64, ratio: f64| Adversary { k, ratios: vec![9.0, ratio], guaranteed: 0.25 * k };
+        no_policy_is_competitive(&[at(4.0, ratios[0]), at(8.0, ratios[1])])
+    };
+    let refuted = vec![
+        // A solution whose schedule is late, and a schedule without a solution.
+        is_reduction(&[(true, Some(true)), (true, Some(false))]),
+        is_reduction(&[(false, Some(false)), (false, Some(true))]),
+        // A ratio that the proof excludes, and one that does not grow.
+        two([1.5, 1.9]),
+        two([3.0, 2.5]),
+    ];
+    Rules {
+        refuted,
+        borne_out: vec![is_reduction(&[(true, Some(true)), (false, Some(false))]), two([1.5, 2.5])],
+    }
 }
 
 fn of_tight() -> Rules {
@@ -185,7 +205,7 @@ fn stability_is_partly_shown_or_open_where_seeds_differ_too_much() {
 }
 
 pub(crate) fn rules() -> Vec<Rules> {
-    let mut rules = vec![of_random(), of_tight(), of_trace(), of_readings()];
+    let mut rules = vec![of_random(), of_hardness(), of_tight(), of_trace(), of_readings()];
     rules.extend(of_means());
     rules
 }
