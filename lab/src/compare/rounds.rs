@@ -170,7 +170,7 @@ impl CompareRounds<'_> {
         ends.into_iter().collect()
     }
 
-    /// Keeps a run that has ended; `None` if it was interrupted. All runs of its time used so many processor seconds.
+    /// Keeps a run that has ended; `None` if it was interrupted. `used` is the processor seconds of all runs of its time.
     fn end(
         &mut self,
         run: &PlannedRun<'_>,

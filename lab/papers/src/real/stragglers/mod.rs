@@ -157,7 +157,7 @@ fn of_few() -> Vec<Contender> {
     all
 }
 
-/// Returns an application whose maps take at least so many milliseconds, and exponential ones of the same mean on top.
+/// Returns an application whose maps take at least `least` milliseconds, and exponential ones of the same mean on top.
 fn sleeping(
     name: &'static str,
     title: &'static str,
