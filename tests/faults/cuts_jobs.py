@@ -23,12 +23,13 @@ def draw_lines(rng, size: int, calm: bool) -> list:
 class Job:
     """A drawn job: its command, and the expected rows. If it `combines`, reduces may read fewer pairs than maps emit."""
     def __init__(self, rng, directory: pathlib.Path, size: int, calm: bool):
-        self.kind, self.rng, self.directory, self.out = rng.choice("wordcount sort sort sort join join grep".split()), rng, directory, directory / "out"
+        self.kind, self.out = rng.choice("wordcount sort sort sort join join join grep".split()), directory / "out"
+        self.rng, self.directory = rng, directory
         self.reduces = 1 if self.kind == "grep" else rng.choice([1, 1, 2, 3, 4])
         self.end, self.cancel_after = rng.choices(["attached", "detached", "cancelled"], [6, 6, 1])[0], rng.random() * 6
         self.combines, field = self.kind in ("wordcount", "grep"), lambda line: line.split(b"\t")[0]
         directory.mkdir()
-        lines, flags = self.tables(size) if self.kind == "join" else (draw_lines(rng, size, calm), [])
+        lines, flags = self.tables(size) if self.kind == "join" else (draw_lines(rng, size // (3 if self.combines else 1), calm), [])
         if self.kind == "wordcount":
             self.rows = [b"%s\t%d" % pair for pair in Counter(b"\n".join(lines).split()).items()]
         elif self.kind == "grep":
@@ -40,9 +41,11 @@ class Job:
             self.rows, self.combines = sorted(lines, key=key, reverse="--reverse" in flags), "--unique" in flags
             self.rows = [row for at, row in enumerate(self.rows) if not (self.combines and at and field(row) == field(self.rows[at - 1]))]
         self.records_in, files = len(lines), [] if self.kind == "join" else self.write("in", lines)
-        packed, split = rng.choice(["none", *UNPACK]), rng.choice(["256KiB", "1MiB"] + ["64MiB"] * (not calm))
+        packed, whole = rng.choice(["none", "none", *UNPACK]), [] if calm else ["64MiB"] * (1 if self.kind == "join" else 3)
+        split = rng.choice(["256KiB", "1MiB", *whole])
         self.plain = [self.kind, *flags, *files, "--reduces", str(self.reduces), "--split-size", split]
-        self.command = self.plain + ["--compress-output", packed, *rng.choice([[], ["--no-sync"]])] + rng.choice(
+        blocks = rng.choice([[], ["--max-record", "64KiB"]])  # no block is longer: maps are divided between them
+        self.command = self.plain + ["--compress-output", packed, *rng.choice([[], ["--no-sync"]]), *blocks] + rng.choice(
             [[], [], ["--priority", "3"], ["--deadline", "5s"], ["--weight", "4"], ["--pool", "p"]])
         self.suffix, *self.unpack = UNPACK[packed]
 
