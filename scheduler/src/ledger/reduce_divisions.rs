@@ -60,6 +60,8 @@ impl Ledger {
         self.unseen.dirty.insert(id);
         out.push(Command::ReduceAdded { attempt, worker, key: key.to_vec(), rest });
         job.enter_home(rest, worker, &mut self.workers);
+        // The worker may have been excluded since it was asked; a reduce that runs may end there, its rest may not start.
+        job.leave_excluded(&mut self.workers, out);
     }
 }
 

@@ -31,6 +31,14 @@ proptest! {
     }
 }
 
+#[test]
+fn rest_of_a_reduce_that_is_divided_on_an_excluded_worker_finds_another_home() {
+    // The worker was excluded between the order to divide and its answer.
+    let wild = Wildness { steps: 451, failure: 50, loss: 0, cancel: 0 };
+    let kind = Kind { policy: Rule::Random, pools: false, deals: true };
+    RandomHistory::new(8_169_772_445_731_217_464, kind, wild).run();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
