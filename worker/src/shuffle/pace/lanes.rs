@@ -38,9 +38,10 @@ impl PacedLanes {
         }
     }
 
-    /// Sets the order of jobs.
+    /// Sets the order of jobs. Requests in flight of jobs that it leaves out come last: if they stopped, they would take
+    /// the places of requests that it serves.
     pub fn order(&mut self, order: &LaneOrder) {
-        self.lanes.order(order);
+        self.lanes.order(&LaneOrder { only: false, ..order.clone() });
     }
 
     /// Opens a request of this job.

@@ -145,12 +145,12 @@ fn paced_bytes_do_not_wait_for_an_urgent_job_whose_requests_are_over() {
 }
 
 #[test]
-fn paced_bytes_of_a_job_that_the_order_leaves_out_wait_for_another_order() {
+fn paced_bytes_of_a_job_that_the_order_leaves_out_come_last() {
     let mut lanes = PacedLanes::new(rate(10_000_000), Time::ZERO);
-    lanes.order(&LaneOrder { only: true, ..LaneOrder::default() });
-    asking(&mut lanes, &[1], 1000);
-    assert_eq!((lanes.grant(Time::ZERO), lanes.wake_at(Time::ZERO)), (None, None));
-    lanes.order(&LaneOrder::default());
+    lanes.order(&LaneOrder { only: true, ..order(&[(2, LaneShare::All)]) });
+    asking(&mut lanes, &[1, 2], 1000);
+    assert_eq!(lanes.grant(Time::ZERO), Some((JobId(2), 2)));
+    lanes.close(JobId(2), 2);
     assert_eq!(lanes.grant(Time::ZERO), Some((JobId(1), 1)));
 }
 
@@ -192,10 +192,23 @@ async fn fetch_of_an_urgent_job_passes_before_one_that_began_earlier() {
 #[tokio::test(start_paused = true)]
 async fn fetch_gives_way_when_nothing_is_left_to_it() {
     let pace = InPace::start(rate(1_000_000));
-    pace.order(LaneOrder { only: true, ..LaneOrder::default() });
+    pace.order(order(&[(2, LaneShare::All), (1, LaneShare::All)]));
+    let urgent = pace.open(JobId(2), 2);
+    let urgent = tokio::spawn(async move { urgent.pass(20_000_000).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
     let began = Instant::now();
     assert_eq!(pace.open(JobId(1), 1).pass(1).await, Err(Preempted));
     assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
+    assert_eq!(urgent.await.unwrap(), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn fetch_of_a_job_that_the_order_leaves_out_ends_and_frees_its_place() {
+    let pace = InPace::start(rate(1_000_000));
+    pace.order(LaneOrder { only: true, ..LaneOrder::default() });
+    let began = Instant::now();
+    assert_eq!(pace.open(JobId(1), 1).pass(500_000).await, Ok(()));
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,10 +233,9 @@ async fn answers_go_out_in_turn_and_as_fast_as_the_rate_says() {
 #[tokio::test(start_paused = true)]
 async fn fetch_gives_way_at_once_when_its_job_is_forgotten() {
     let pace = InPace::start(rate(1_000_000));
-    pace.order(LaneOrder { only: true, ..LaneOrder::default() });
     let began = Instant::now();
     let stream = pace.open(JobId(1), 1);
-    let fetch = tokio::spawn(async move { stream.pass(1).await });
+    let fetch = tokio::spawn(async move { stream.pass(10_000_000).await });
     tokio::time::sleep(Duration::from_millis(10)).await;
     pace.forget(JobId(2));
     pace.forget(JobId(1));

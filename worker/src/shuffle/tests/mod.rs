@@ -252,7 +252,9 @@ async fn request_that_gets_nothing_gives_all_its_maps_back_and_blames_nobody() {
         (Load { job: 1, maps: 3, bytes: 8 << 10 }, Load { job: 2, maps: 3, bytes: 8 << 10 });
     let mut pair = Pair::start(20, &[left_out, other]).await;
     pair.pace = pair.pace.with_patience(Duration::from_millis(50));
-    pair.pace.order(LaneOrder { only: true, grants: vec![(JobId(2), LaneShare::All)], lines: Vec::new() });
+    pair.pace.order(LaneOrder { grants: vec![(JobId(2), LaneShare::All)], ..LaneOrder::default() });
+    let urgent = pair.pace.open(JobId(2), 0);
+    let urgent = tokio::spawn(async move { urgent.pass(1 << 30).await });
     let maps: Vec<AttemptId> = (0..3).map(|map| attempt(1, map)).collect();
     let fetch = |id, job, maps| Fetch {
         id,
@@ -271,6 +273,7 @@ async fn request_that_gets_nothing_gives_all_its_maps_back_and_blames_nobody() {
         assert!(outcome.filled.is_empty(), "{outcome:?}");
         assert!(outcome.error.as_ref().is_some_and(FetchError::is_preempted), "{outcome:?}");
     }
+    urgent.abort();
     let stream = pair.pace.open(JobId(2), 2);
     let outcomes = pair
         .fetcher
