@@ -8,6 +8,7 @@ use super::{KnownJob, MeasuredJob, RunMeasurements, SimulateError, SystemCosts, 
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
+use gristmill_scheduler::units::Bytes;
 use gristmill_scheduler::workload::Job;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
@@ -106,9 +107,14 @@ impl RunMeasurements {
             workers: self.workers.iter().map(worker).collect(),
             network: NetworkConfig { in_rate: rate, out_rate: rate, latency, ..NetworkConfig::default() },
             request_bytes,
-            // Simulated tasks have one attempt.
-            // The measured maps are divided already.
-            core: CoreConfig { backups: None, dividing: None, ..self.core.clone() },
+            // Simulated tasks have one attempt. The measured maps are divided already. Policies know the limit of the
+            // rate, not the rate that was reached.
+            core: CoreConfig {
+                backups: None,
+                dividing: None,
+                network: self.rate().map(Bytes),
+                ..self.core.clone()
+            },
             ..Config::uniform(1, first.slots)
         })
     }

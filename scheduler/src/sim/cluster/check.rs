@@ -21,7 +21,8 @@ pub(super) fn core_of(
         });
     }
     let rate = config.network.in_rate.min(config.network.out_rate);
-    let network = rate.is_finite().then(|| Bytes((rate.round() as u64).max(1)));
+    let network = || rate.is_finite().then(|| Bytes((rate.round() as u64).max(1)));
+    let network = config.core.network.or_else(network);
     let core = Core::new(CoreConfig { network, ..config.core.clone() }, policy, placement);
     Ok(match estimator {
         Some(estimator) => core.with_estimator(estimator),

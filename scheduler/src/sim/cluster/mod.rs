@@ -125,7 +125,7 @@ pub struct Config {
     /// Maximum length in seconds of maps and reduces into which a job without tasks is split; infinite for one task
     /// each. See [`SimulatedTasks`].
     pub task_seconds: f64,
-    /// Limits of the core. Its network is replaced by the one above.
+    /// Limits of the core. Its network, by which policies compare bytes with seconds, is the one above unless it is set.
     pub core: CoreConfig,
     /// Maximum number of live jobs.
     pub jobs_max: usize,

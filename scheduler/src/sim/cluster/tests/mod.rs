@@ -8,6 +8,7 @@ use crate::ids::{TaskId, TaskKind};
 use crate::placement::{self, Pull};
 use crate::policy::{self, Fair, Fifo};
 use crate::station::PerStation;
+use crate::units::Bytes;
 use crate::view::Station;
 use proptest::prelude::*;
 
@@ -122,6 +123,22 @@ fn two_jobs_share_pools_fairly_by_kind() {
     let jobs = [job(0.0, &[1.0; 8], &[]), job(0.0, &[1.0; 4], &[])];
     let pools = Config::uniform(2, Slots::Pools { map: 2, reduce: 1 });
     assert_eq!(ends(&watch(&pools, TestDeciders::new(Fair::new()), &jobs).unwrap()), [3.0, 2.0]);
+}
+
+#[test]
+fn policies_compare_bytes_with_seconds_by_the_rate_that_they_know() {
+    let mut config = unified(2, 1);
+    config.network = NetworkConfig { in_rate: 50.0, out_rate: 50.0, ..NetworkConfig::default() };
+    // 3 s of maps, and a shuffle of 4 s at the rate of the network.
+    let shuffling = Job { shuffle_bytes: 400.0, ..job(0.0, &[0.1; 2], &[0.0; 2]) };
+    let jobs = [job(0.0, &[3.0; 2], &[]), shuffling];
+    let first = |config: &Config| {
+        let seen = watch(config, TestDeciders::named("max-srpt", "pull", Some("oracle")), &jobs).unwrap();
+        seen.held[0].1
+    };
+    assert_eq!(first(&config), 0);
+    config.core.network = Some(Bytes(100));
+    assert_eq!(first(&config), 1, "they know twice the rate that is reached");
 }
 
 #[test]
@@ -404,7 +421,7 @@ fn what_was_assigned_to_a_lost_worker_is_assigned_again() {
     use crate::event::Event;
     use crate::ids::{HostId, JobId, WorkerId};
     use crate::job::{JobSpec, MapSpec};
-    use crate::units::{Bytes, Time};
+    use crate::units::Time;
     let mut core = Core::new(CoreConfig::default(), Box::new(Fifo::new()), Box::new(InTurn::default()));
     let mut launched = Vec::new();
     let mut now = 0;
