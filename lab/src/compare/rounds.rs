@@ -197,8 +197,11 @@ impl CompareRounds<'_> {
     fn await_quiet(&mut self) -> Result<(), CompareError> {
         let Some(limit) = self.options.others_max else { return Ok(()) };
         let (runner, told) = (self.runner, &mut *self.told);
+        let mut again = false;
         let looks = std::iter::from_fn(|| {
-            told(CompareProgress::Step("waiting until other programs leave the processors"));
+            if std::mem::replace(&mut again, true) {
+                told(CompareProgress::Step("waiting until other programs leave the processors"));
+            }
             (!runner.is_interrupted()).then(busy_share).flatten()
         });
         match quiet(looks, limit) {

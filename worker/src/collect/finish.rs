@@ -261,8 +261,8 @@ mod tests {
     fn each_byte_is_written_again_as_often_as_the_number_of_bytes_can_be_halved_and_no_more() {
         // Spills of one byte each, of which at most eight wait.
         let (mut runs, mut written) = (Vec::new(), 0);
-        for _ in 0..4096 {
-            runs.push(1);
+        for spilled in vec![1; 4096] {
+            runs.push(spilled);
             if runs.len() == 8 {
                 let merged = runs.split_off(first_to_merge(&runs)).iter().sum();
                 written += merged;

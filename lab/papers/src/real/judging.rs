@@ -91,6 +91,27 @@ pub(super) fn flow_claim(words: &PaperWords, key: &str, comparison: &Comparison,
     words.claim(key, verdict, holes![found])
 }
 
+/// Returns a table of what adjusted claims are computed from: geometric means of mean flow times.
+pub(super) fn predictions(prefix: &str, comparison: &Comparison, control: &Control) -> Block {
+    let geometric = |flows: Vec<f64>| log_ratio(&flows, &vec![1.0; flows.len()]).mean.exp();
+    let rows = comparison.contenders.iter().filter_map(|contender| {
+        let predicted = control.0.get(&contender.name)?;
+        let measured = comparison.runs_of(contender).into_iter().filter_map(flow).collect();
+        let [same, others] = predicted.each_ref().map(|means| means.iter().map(|means| means.flow).collect());
+        let numbers = [measured, same, others].map(|flows| Cell::number(geometric(flows)));
+        Some([Cell::text(format!("`{}`", contender.name))].into_iter().chain(numbers).collect())
+    });
+    let columns = [
+        ("policy", ""),
+        ("measured", "s"),
+        ("predicted for the same draws", "s"),
+        ("predicted for others", "s"),
+    ];
+    let caption = "Geometric means of mean flow times, by which claims are adjusted";
+    let id = format!("{prefix}-predictions");
+    Block::Table(ReportTable::new(id, caption, Column::list(&columns), rows.collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

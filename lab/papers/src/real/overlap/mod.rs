@@ -10,7 +10,7 @@ mod words;
 use super::common::{blocks, networked, section, two_stations};
 use super::context::RealContext;
 use super::control::Control;
-use super::judging::flow_claim;
+use super::judging::{flow_claim, predictions};
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::Comparison;
@@ -83,7 +83,9 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
         repetitions,
     ];
     let shown = ["result", "flow-time", "simulated", "stations"];
-    let blocks = blocks(&format!("load-{percent}"), &comparison, &shown);
+    let prefix = format!("load-{percent}");
+    let mut blocks = blocks(&prefix, &comparison, &shown);
+    blocks.push(predictions(&prefix, &comparison, &control));
     Ok(section(
         (&WORDS, "section-5-load-{percent}", holes),
         &comparison,
