@@ -53,19 +53,18 @@ impl<K: Key, V: Value> Emitter<K, V> {
         self.setting.progress.spilled(run.bytes());
         self.runs.push(run);
         if self.setting.fan_in_max <= self.runs.len() {
-            // So the last merge opens no more runs than may be merged at once.
+            // More runs than may be merged at once become one, so that the last merge opens few files.
             let writer = SegmentsWriter::on_disk(self.setting.write.clone())?;
-            let sizes: Vec<u64> = self.runs.iter().map(MapOutput::bytes).collect();
-            let merged = self.merge_runs(first_to_merge(&sizes), writer)?;
+            let merged = self.merge_runs(writer)?;
             self.setting.progress.spilled(merged.bytes());
             self.runs.push(merged);
         }
         Ok(())
     }
 
-    /// Merges the runs from the `first` on into `writer` and removes them.
-    fn merge_runs(&mut self, first: usize, mut writer: SegmentsWriter) -> Result<MapOutput, TaskFailure> {
-        let runs = self.runs.split_off(first);
+    /// Merges all runs into `writer` and removes them.
+    fn merge_runs(&mut self, mut writer: SegmentsWriter) -> Result<MapOutput, TaskFailure> {
+        let runs = std::mem::take(&mut self.runs);
         let progress = self.setting.progress.clone();
         let mut combining = match self.target.collector_mut() {
             EmitTarget::Combine(combining) => Some(combining),
@@ -101,9 +100,9 @@ impl<K: Key, V: Value> Emitter<K, V> {
             return match self.target.collector() {
                 EmitTarget::Sort(sorting) => {
                     let fingerprint = sorting.fingerprint();
-                    Ok(self.merge_runs(0, writer)?.with_fingerprint(fingerprint))
+                    Ok(self.merge_runs(writer)?.with_fingerprint(fingerprint))
                 }
-                _ => self.merge_runs(0, writer.printing_keys()),
+                _ => self.merge_runs(writer.printing_keys()),
             };
         }
         let write = self.setting.write.clone();
@@ -146,20 +145,6 @@ impl<K: Key, V: Value> Emitter<K, V> {
             }
         }
     }
-}
-
-/// Returns the first of the last runs that are merged, from the sizes of all: the first one that is no larger than those
-/// after it together. So a large run is not written again for a few small ones.
-fn first_to_merge(sizes: &[u64]) -> usize {
-    let mut after = 0;
-    let mut first = sizes.len().saturating_sub(2);
-    for (at, size) in sizes.iter().enumerate().rev() {
-        if *size <= after {
-            first = first.min(at);
-        }
-        after += size;
-    }
-    first
 }
 
 /// Returns the order of the segments of a job.
@@ -243,32 +228,4 @@ fn write_sorted<K: Key, V: Value>(
         writer.pair(partition, key_bytes(&sorted.long, slot.key, &mut buffer), &encoded)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_to_merge;
-
-    #[test]
-    fn large_run_is_not_written_again_for_a_few_small_ones() {
-        assert_eq!(first_to_merge(&[1; 8]), 0);
-        assert_eq!(first_to_merge(&[8, 1, 1, 1]), 1);
-        assert_eq!(first_to_merge(&[3, 2, 2]), 0);
-        assert_eq!(first_to_merge(&[8, 4, 2, 1]), 2, "the last two at least");
-    }
-
-    #[test]
-    fn each_byte_is_written_again_as_often_as_the_number_of_bytes_can_be_halved_and_no_more() {
-        // Spills of one byte each, of which at most eight wait.
-        let (mut runs, mut written) = (Vec::new(), 0);
-        for spilled in vec![1; 4096] {
-            runs.push(spilled);
-            if runs.len() == 8 {
-                let merged = runs.split_off(first_to_merge(&runs)).iter().sum();
-                written += merged;
-                runs.push(merged);
-            }
-        }
-        assert!(written < 12 * 4096, "{written}");
-    }
 }
