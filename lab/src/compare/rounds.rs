@@ -273,14 +273,14 @@ fn busy_share() -> Option<f64> {
 /// # Errors
 /// The last of [`QUIET_LOOKS_MAX`] that are all above it.
 fn quiet(looks: impl Iterator<Item = f64>, limit: f64) -> Result<(), f64> {
-    let mut last = 0.0;
+    let mut last = Ok(());
     for share in looks.take(QUIET_LOOKS_MAX) {
         if share <= limit {
             return Ok(());
         }
-        last = share;
+        last = Err(share);
     }
-    if last == 0.0 { Ok(()) } else { Err(last) }
+    last
 }
 
 /// Calls `run` for all items at the same time, each on its own thread, and returns the results in their order. A panic

@@ -69,6 +69,8 @@ fn mistakes_are_told_before_anything_starts() {
     assert!(unknown.contains("`max-srpt`, which is not compared: name one of fifo, fair"), "{unknown}");
     assert!(refused(sleeper(), &against(&["fifo"], "fifo")).contains("`fifo` is alone"));
     assert!(refused(sleeper(), &Options { repetitions: 0, ..options(&["fifo"]) }).contains("0 repetitions"));
+    let at_once = Options { at_once: NonZeroU32::MIN.saturating_add(1), ..options(&["fifo"]) };
+    assert!(refused(sleeper(), &at_once).contains("clusters of their own, not a given one"));
     let unknown = refused(vec![JobKind::new("wordcuont", &[])], &fine);
     assert!(unknown.contains("did you mean `wordcount`?"), "{unknown}");
     let arguments = refused(vec![JobKind::new("synthetic", &["--mapps", "2"])], &fine);
