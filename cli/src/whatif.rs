@@ -15,6 +15,7 @@ use gristmill_runtime::registry::Registry;
 use gristmill_scheduler::catalogue::split_list;
 use gristmill_scheduler::metrics::{Collector, JobTimes, Metric, RunMetrics};
 use gristmill_scheduler::station::PerStation;
+use gristmill_worker::settings::Shuffle;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,8 @@ pub fn run(registry: &Registry, flags: &WhatifCommand) -> anyhow::Result<u8> {
     let unusable = |words: String| InputFileError::new(&flags.journal, words);
     let mut journal =
         JournalReader::open(&flags.journal).map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
-    let measured = RunMeasurements::from_journal(&mut journal)
+    // A journal does not hold how segments were sent.
+    let measured = RunMeasurements::from_journal(&mut journal, Shuffle::Auto)
         .map_err(|error| unusable(gristmill_runtime::chain(&error)))?;
     say_torn(&flags.journal, journal.torn());
     let left_out = measured.jobs.iter().filter(|job| !job.succeeded).count();

@@ -60,7 +60,7 @@ impl Foreknowledge<'_> {
             return;
         };
         let estimator = &config.deciders.estimator;
-        match RunMeasurements::read(&directory.join(JOURNAL)) {
+        match RunMeasurements::read(&directory.join(JOURNAL), config.workers.each.shuffle) {
             Err(error) => {
                 let missing = Some(gristmill_runtime::chain(&error));
                 record.replayed = SimulatedRun { missing, ..SimulatedRun::default() };

@@ -5,6 +5,7 @@ use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{HostId, JobId, WorkerId};
 use gristmill_scheduler::station::PerStation;
 use gristmill_scheduler::workload::Job;
+use gristmill_worker::settings::Shuffle;
 
 /// Measurements of a run from its journal. Times are seconds since the first arrival; earlier times are
 /// negative.
@@ -33,6 +34,8 @@ pub struct RunMeasurements {
     pub policy_changed: bool,
     /// Limits of the core.
     pub core: CoreConfig,
+    /// Transfer mode of the workers.
+    pub shuffle: Shuffle,
 }
 
 /// Shape of a worker.

@@ -10,6 +10,7 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_scheduler::sim::cluster::{Config, NetworkConfig, SimWorker};
 use gristmill_scheduler::units::Bytes;
 use gristmill_scheduler::workload::Job;
+use gristmill_worker::settings::Shuffle;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
 
@@ -105,7 +106,13 @@ impl RunMeasurements {
             .map_or(f64::INFINITY, |rate| FetchLimits::default().paced(rate).request_bytes_max as f64);
         Ok(Config {
             workers: self.workers.iter().map(worker).collect(),
-            network: NetworkConfig { in_rate: rate, out_rate: rate, latency, ..NetworkConfig::default() },
+            network: NetworkConfig {
+                in_rate: rate,
+                out_rate: rate,
+                latency,
+                own: self.shuffle == Shuffle::Http,
+                ..NetworkConfig::default()
+            },
             request_bytes,
             // Simulated tasks have one attempt. The measured maps are divided already. Policies know the limit of the
             // rate, not the rate that was reached.

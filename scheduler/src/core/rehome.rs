@@ -2,8 +2,9 @@
 //! other workers are idle.
 //!
 //! A move costs the transfer of what was gathered. So each reduce moves only once, and only where reduces are small and
-//! no map would have to run again. It leaves a busy home when slots have been idle for a while, and a slow one if the
-//! new home would finish all of its partitions sooner.
+//! no map would have to run again. It leaves a busy home when slots have been idle for as long as the transfer would
+//! take, so waiting and moving together cost at most twice the better of the two. It leaves a slow home if the new home
+//! would finish all of its partitions sooner.
 
 use crate::command::{Command, Outcome};
 use crate::core::Core;
@@ -11,7 +12,7 @@ use crate::ids::{JobId, TaskKind, WorkerId};
 use crate::ledger::tasks::ReduceState;
 use crate::ledger::{Job, Ledger, Worker};
 use crate::placement::pull::homes_load;
-use crate::units::Time;
+use crate::units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Partition to move, with its new home.
@@ -22,17 +23,19 @@ impl Core {
     pub(super) fn rehome(&mut self, commands: &mut Vec<Command>) -> Option<Time> {
         let ledger = &mut self.ledger;
         if ledger.workers.holding_up.is_empty() || ledger.workers.free_of(TaskKind::Reduce) == 0 {
-            ledger.waits.idle_since = None;
+            ledger.waits.idle_slots = None;
             return None;
         }
-        let due = *ledger.waits.idle_since.get_or_insert(ledger.now) + ledger.config.moving.move_after;
+        let again = ledger.now + ledger.config.moving.move_after;
+        let (since, due) = *ledger.waits.idle_slots.get_or_insert((ledger.now, again));
         if ledger.now < due {
             return Some(due);
         }
-        ledger.waits.idle_since = Some(ledger.now);
-        let moves = moves(ledger);
+        let moves = moves(ledger, ledger.now.since(since));
+        let stay = moves.is_empty();
+        ledger.waits.idle_slots = Some((if stay { since } else { ledger.now }, again));
         carry_out(ledger, moves, commands);
-        None
+        stay.then_some(again)
     }
 
     /// Moves partitions away from slow homes.
@@ -107,13 +110,14 @@ fn moves_of_job_from(ledger: &Ledger, job: &Job, home: WorkerId, moves: &mut Vec
     }
 }
 
-/// Returns the moves from busy homes: at most one for each idle slot.
-fn moves(ledger: &Ledger) -> Vec<HomeMove> {
+/// Returns the moves from busy homes after this wait: at most one for each idle slot.
+fn moves(ledger: &Ledger, waited: Span) -> Vec<HomeMove> {
     let free = |worker: &crate::ledger::Worker| worker.free(TaskKind::Reduce);
     let mut idle: BTreeMap<WorkerId, u32> =
         ledger.workers.idle(TaskKind::Reduce).map(|worker| (worker.id(), free(worker))).collect();
     let mut moves = Vec::new();
-    for job in ledger.jobs.values().filter(|job| moves_cheaply(ledger, job)) {
+    let pays = |job: &&Job| moves_cheaply(ledger, job) && arrives_within(ledger, job, waited);
+    for job in ledger.jobs.values().filter(pays) {
         for (&home, line) in &job.reduce_queue.ready.at {
             if ledger.workers.get(home).is_none_or(|worker| 0 < free(worker)) {
                 continue;
@@ -150,8 +154,18 @@ fn is_sooner(ledger: &Ledger, idle: WorkerId, home: WorkerId, before: u32) -> bo
 /// True if a partition of the job is small so far, and all of its existing segments are still available.
 pub(super) fn moves_cheaply(ledger: &Ledger, job: &Job) -> bool {
     let kept: usize = job.outputs.kept.values().map(BTreeSet::len).sum();
-    let small = || job.work.maps_done.output.0 / (job.reduces.len() as u64).max(1);
     !job.homes.at.is_empty()
         && kept + job.outputs.empty.count() as usize == job.counts.maps_done as usize
-        && small() <= ledger.config.moving.move_bytes_max.0
+        && gathered(job) <= ledger.config.moving.move_bytes_max.0
+}
+
+/// Returns the mean input of the job's reduces so far, in bytes.
+fn gathered(job: &Job) -> u64 {
+    job.work.maps_done.output.0 / (job.reduces.len() as u64).max(1)
+}
+
+/// True if a new home can receive what a partition of the job has gathered within this time; also if the rate of the
+/// network is unknown.
+fn arrives_within(ledger: &Ledger, job: &Job, time: Span) -> bool {
+    ledger.inbound().is_none_or(|rate| gathered(job) as f64 <= rate * time.seconds())
 }

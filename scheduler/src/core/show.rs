@@ -175,8 +175,7 @@ pub(super) fn facts<'a>(job: &'a Job, ledger: &Ledger) -> Facts<'a> {
     let output_bytes = job.work.maps_done.output.0 as f64;
     // The segments of a map are assumed to have equal sizes.
     let fetched = if 0.0 < made { job.counts.segments_fetched as f64 / made } else { 0.0 };
-    let limit = ledger.config.network.map(|rate| rate.0 as f64).or_else(|| ledger.rates.inbound());
-    let network = limit.map_or(f64::INFINITY, |rate| rate * ledger.workers.count() as f64);
+    let network = ledger.inbound().map_or(f64::INFINITY, |rate| rate * ledger.workers.count() as f64);
     Facts {
         name: job.spec.name.as_deref(),
         maps: job.maps.len() as u32,

@@ -110,7 +110,7 @@ pub struct MoveLimits {
 
 impl Default for MoveLimits {
     fn default() -> Self {
-        Self { move_after: Span::milliseconds(200), move_bytes_max: Bytes(32 << 20) }
+        Self { move_after: Span::milliseconds(200), move_bytes_max: Bytes::mib(32) }
     }
 }
 

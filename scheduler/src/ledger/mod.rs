@@ -127,8 +127,10 @@ pub(crate) struct Waits {
     pub(crate) backing_off: BTreeSet<(Time, TaskId)>,
     /// Jobs with maps that are pinned to hosts without a worker, and since when.
     pub(crate) orphaned: BTreeSet<(Time, JobId)>,
-    /// Time since when slots are idle while reduces wait for busy homes, ignoring brief checks.
-    pub(crate) idle_since: Option<Time>,
+    /// Time since when slots are idle while reduces wait for busy homes, and time of the next search for reduces that
+    /// should move to them.
+    #[serde(default)]
+    pub(crate) idle_slots: Option<(Time, Time)>,
     /// Time of the last check for work that could leave slow homes.
     pub(crate) slow_looked_at: Time,
     /// Earliest time of the next search for maps to divide.
@@ -192,6 +194,11 @@ impl ArrivalRate {
 impl Ledger {
     pub(crate) fn new(config: CoreConfig) -> Self {
         Self { config, ..Self::default() }
+    }
+
+    /// Returns the bytes per second that a worker can receive: as given, else as transfers have shown.
+    pub(crate) fn inbound(&self) -> Option<f64> {
+        self.config.network.map(|rate| rate.0 as f64).or_else(|| self.rates.inbound())
     }
 
     /// Resets lines and assignments of maps because a new policy and placement take over.

@@ -13,7 +13,9 @@ use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::metrics::JobRecord;
 use gristmill_scheduler::placement::Pull;
 use gristmill_scheduler::sim::cluster::{self, Config, Deciders, NetworkConfig, SimWorker};
+use gristmill_scheduler::units::Bytes;
 use gristmill_scheduler::{estimate, policy};
+use gristmill_worker::settings::Shuffle;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
 
@@ -89,9 +91,19 @@ fn simulated(config: &ClusterConfig) -> Config {
     };
     Config {
         workers: (0..config.workers.count).map(worker).collect(),
-        network: NetworkConfig { in_rate: rate, out_rate: rate, ..NetworkConfig::default() },
+        network: NetworkConfig {
+            in_rate: rate,
+            out_rate: rate,
+            own: each.shuffle == Shuffle::Http,
+            ..NetworkConfig::default()
+        },
         request_bytes,
-        core: CoreConfig { backups: None, dividing: None, ..CoreConfig::default() },
+        core: CoreConfig {
+            backups: None,
+            dividing: None,
+            network: each.nic_bytes_per_second.map(|rate| Bytes(rate.get())),
+            ..CoreConfig::default()
+        },
         ..Config::uniform(1, each.slots)
     }
 }

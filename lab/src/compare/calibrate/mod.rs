@@ -66,7 +66,8 @@ pub(super) fn measure(
         ..*runner
     };
     let read = |_, directory: &Path| {
-        RunMeasurements::read(&directory.join(JOURNAL)).map_err(|source| CompareError::Calibration { source })
+        RunMeasurements::read(&directory.join(JOURNAL), config.workers.each.shuffle)
+            .map_err(|source| CompareError::Calibration { source })
     };
     let Some(measured) = calibrates.run_apart(store, "calibration", &jobs, &pauses(), read)? else {
         return Ok(None);

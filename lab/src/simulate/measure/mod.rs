@@ -17,6 +17,7 @@ use gristmill_scheduler::event::Event;
 use gristmill_scheduler::ids::{AttemptId, JobId, WorkerId};
 use gristmill_scheduler::job::JobSpec;
 use gristmill_scheduler::units::{Bytes, Time};
+use gristmill_worker::settings::Shuffle;
 use live::LiveWorker;
 use meter::{FETCH, RunMeter};
 use orders::{Announce, JobEnded, JournalOrder, LaunchOrder, MapAdded, Retract};
@@ -50,12 +51,13 @@ pub enum MeasureError {
 }
 
 impl RunMeasurements {
-    /// Reads a journal file to its end.
+    /// Reads a journal file of workers with this transfer mode to its end.
     ///
     /// # Errors
     /// The file is not a journal, or no job arrives in it.
-    pub fn read(path: &Path) -> Result<Self, MeasureError> {
-        Self::from_journal(&mut JournalReader::open(path).map_err(|source| MeasureError::Read { source })?)
+    pub fn read(path: &Path, shuffle: Shuffle) -> Result<Self, MeasureError> {
+        let mut journal = JournalReader::open(path).map_err(|source| MeasureError::Read { source })?;
+        Self::from_journal(&mut journal, shuffle)
     }
 
     /// Reads a journal to its end. It may contain failed attempts, maps that ran again, suspended
@@ -63,8 +65,11 @@ impl RunMeasurements {
     ///
     /// # Errors
     /// The input is not a journal, or no job arrives in it.
-    pub fn from_journal<R: BufRead>(journal: &mut JournalReader<R>) -> Result<Self, MeasureError> {
-        let mut meter = RunMeter::new(journal.header());
+    pub fn from_journal<R: BufRead>(
+        journal: &mut JournalReader<R>,
+        shuffle: Shuffle,
+    ) -> Result<Self, MeasureError> {
+        let mut meter = RunMeter::new(journal.header(), shuffle);
         while let Some(record) = journal.record().map_err(|source| MeasureError::Read { source })? {
             let line = journal.line();
             meter.read_record(record).map_err(|source| MeasureError::Order { line, source })?;
@@ -74,13 +79,14 @@ impl RunMeasurements {
 }
 
 impl RunMeter {
-    fn new(header: &JournalHeader) -> Self {
+    fn new(header: &JournalHeader, shuffle: Shuffle) -> Self {
         let result = RunMeasurements {
             policy: header.policy.clone(),
             placement: header.placement.clone(),
             estimator: header.estimator.clone(),
             memory: header.memory.clone(),
             core: header.core.clone(),
+            shuffle,
             ..RunMeasurements::default()
         };
         Self {
@@ -163,7 +169,8 @@ impl RunMeter {
         if let Some(LaunchOrder { attempt, worker }) = launch {
             self.launch(attempt, worker);
         }
-        if let Some(Announce { map, from, to }) = announce.filter(|order| order.from != order.to) {
+        let passes = |order: &Announce| order.from != order.to || self.result.shuffle == Shuffle::Http;
+        if let Some(Announce { map, from, to }) = announce.filter(passes) {
             self.traffic.announced(self.now, map, from, to);
         }
         if let Some(Retract { map, to }) = retract {

@@ -9,6 +9,7 @@ use gristmill_runtime::replay::{ReplayError, Replayed, replay};
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::ids::{JobId, TaskId, WorkerId};
 use gristmill_scheduler::units::Time;
+use gristmill_worker::settings::Shuffle;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -30,7 +31,7 @@ fn replay_text(text: &str) -> Result<Replayed, ReplayError> {
 }
 
 fn measure(text: &str) -> RunMeasurements {
-    RunMeasurements::from_journal(&mut JournalReader::new(text.as_bytes()).unwrap()).unwrap()
+    RunMeasurements::from_journal(&mut JournalReader::new(text.as_bytes()).unwrap(), Shuffle::Auto).unwrap()
 }
 
 /// Random numbers from a seed, which is printed.

@@ -435,7 +435,21 @@ fn ready_reduces_move_to_idle_workers_when_their_home_is_busy_for_a_while() {
 #[test]
 fn ready_reduces_with_much_input_wait_for_their_home() {
     let most = CoreConfig::default().moving.move_bytes_max;
-    let mut table = two_wait_at_a_busy_home(Bytes(3 * most.0 + 3));
+    stays_at_its_home(&mut two_wait_at_a_busy_home(Bytes(3 * most.0 + 3)));
+}
+
+#[test]
+fn ready_reduces_move_only_after_a_wait_as_long_as_their_transfer() {
+    let mut table = two_wait_at_a_busy_home(Bytes::mib(3));
+    // Each of the three reduces has gathered 1 MiB: 0.7 s at this rate, more than three checks.
+    table.handle(&[Event::NetworkRate { per_worker: Some(Bytes(3 << 19)) }]);
+    stays_at_its_home(&mut table);
+    table.now = table.now + CoreConfig::default().moving.move_after;
+    table.handle(&[Event::Tick]);
+    assert_eq!(table.core.home(JOB, 2), Some(WorkerId(2)));
+}
+
+fn stays_at_its_home(table: &mut Table) {
     for _ in 0..3 {
         table.now = table.now + CoreConfig::default().moving.move_after;
         let orders = table.handle(&[Event::Tick]);

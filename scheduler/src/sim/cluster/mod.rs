@@ -91,12 +91,14 @@ pub struct NetworkConfig {
     pub latency: f64,
     /// Number of workers that a home fetches from at once; at least 1.
     pub lanes: u32,
+    /// True if a worker's own segments count against its limits as those of others do; false if they are read in no time.
+    pub own: bool,
 }
 
 impl Default for NetworkConfig {
     /// Returns a network without limits, with 8 lanes.
     fn default() -> Self {
-        Self { in_rate: f64::INFINITY, out_rate: f64::INFINITY, latency: 0.0, lanes: 8 }
+        Self { in_rate: f64::INFINITY, out_rate: f64::INFINITY, latency: 0.0, lanes: 8, own: false }
     }
 }
 

@@ -24,8 +24,11 @@ const GREP_RATIO: f64 = 10.0 / 7.0;
 /// Shuffle time divided by map time of the first job, as in the paper: 11 minutes over 7.
 const RATIO: f64 = 11.0 / 7.0;
 
-/// Maximum relative difference of the two sorts of a run.
-const UNEQUAL_MAX: f64 = 0.05;
+/// Maximum relative difference of the bytes of the two sorts of a run.
+const BYTES_UNEQUAL_MAX: f64 = 0.05;
+
+/// Maximum relative difference of their mean map times. They differ by what else runs: the models get the measured times.
+const MAPS_UNEQUAL_MAX: f64 = 0.1;
 
 const MIB: u64 = 1 << 20;
 
@@ -61,8 +64,9 @@ fn config() -> ClusterConfig {
     config.workers.speeds = vec![SPEED];
     // Every segment passes the network, and sorts send their pairs.
     config.workers.each.shuffle = Shuffle::Http;
-    // Reduces have slots of their own, as in Hadoop, and do not block maps.
-    config.workers.each.slots = Slots::Pools { map: 1, reduce: 1 };
+    // Reduces have slots of their own, as in Hadoop, and do not block maps. None waits for another: it would move to an
+    // idle worker, and its segments would be sent twice.
+    config.workers.each.slots = Slots::Pools { map: 1, reduce: 3 };
     // Segments stay in memory: spilled ones are compressed, and equal sorts would move different bytes.
     config.workers.each.memory = Bytes::mib(512);
     config
@@ -127,22 +131,28 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     Ok(section_of((&WORDS, "figure-4", holes), &comparison, shown, claims))
 }
 
-/// Returns the reason why the runs cannot be judged: the two sorts of a run moved different bytes, or took different
-/// slot time at map.
+/// Returns the reason why the runs cannot be judged: the two sorts of a run moved different bytes, or those of all runs
+/// took different slot time at map.
 fn unequal_sorts(comparison: &Comparison) -> Option<String> {
-    comparison.runs.iter().find_map(|run| {
-        let [first, .., last] = &run.jobs[..] else { return None };
-        let bytes = [first, last].map(|job| job.shuffle_bytes as f64);
-        let seconds = [first, last].map(|job| job.usage.slot_seconds[0]);
-        let apart = |[one, other]: [f64; 2]| (one - other).abs() / one.max(other);
-        let worst = apart(bytes).max(apart(seconds));
-        (worst > UNEQUAL_MAX).then(|| {
-            let megabytes = bytes.map(|bytes| bytes / 1e6);
-            format!(
-                "Not comparable: the equal sorts of a run moved {:.1} and {:.1} MB, and their maps took {:.1} and {:.1} s",
-                megabytes[0], megabytes[1], seconds[0], seconds[1]
-            )
-        })
+    let sorts = comparison.runs.iter().filter_map(|run| Some([run.jobs.first()?, run.jobs.last()?]));
+    let apart = |[one, other]: [f64; 2]| (one - other).abs() / one.max(other);
+    let (mut worst, mut seconds, mut runs) = ([0.0; 2], [0.0; 2], 0.0_f64);
+    for sorts in sorts {
+        let bytes = sorts.map(|job| job.shuffle_bytes as f64);
+        if apart(worst) < apart(bytes) || worst == [0.0; 2] {
+            worst = bytes;
+        }
+        for (sum, job) in seconds.iter_mut().zip(sorts) {
+            *sum += job.usage.slot_seconds[0];
+        }
+        runs += 1.0;
+    }
+    (BYTES_UNEQUAL_MAX < apart(worst) || MAPS_UNEQUAL_MAX < apart(seconds)).then(|| {
+        let ([one, other], [first, last]) = (worst.map(|bytes| bytes / 1e6), seconds.map(|sum| sum / runs));
+        format!(
+            "Not comparable: the equal sorts of a run moved {one:.1} and {other:.1} MB, and their maps took \
+             {first:.1} and {last:.1} s in the mean"
+        )
     })
 }
 
@@ -164,6 +174,7 @@ mod tests {
         // The first sort moved 1000 bytes, and its maps took 2 s.
         assert_eq!(reason(1040, 2.0), None);
         assert!(reason(1060, 2.0).is_some());
-        assert!(reason(1000, 2.2).is_some_and(|words| words.contains("took 2.0 and 2.2 s")));
+        assert_eq!(reason(1000, 2.2), None);
+        assert!(reason(1000, 2.3).is_some_and(|words| words.contains("took 2.0 and 2.3 s")));
     }
 }

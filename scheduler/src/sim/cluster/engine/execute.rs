@@ -120,7 +120,9 @@ impl<'a> Engine<'a> {
     fn offer(&mut self, map: AttemptId, from: WorkerId, to: WorkerId) {
         let id = map.task.job;
         let Some(job) = self.jobs.get(&id) else { return };
-        if from == to || (self.network.is_instant() && self.processors.is_none()) {
+        if (from == to && !self.config.network.own)
+            || (self.network.is_instant() && self.processors.is_none())
+        {
             let homes = job.homes.get(&to).map_or(0, Vec::len);
             self.done.summary.shuffled[usize::from(from == to)] += job.segment(map.task.index) * homes as f64;
             return self.arrives(map, to, from != to);

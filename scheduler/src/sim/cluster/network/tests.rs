@@ -7,7 +7,11 @@ use crate::plan::{Line, Share};
 const HOME: u32 = 0;
 
 fn network(lanes: u32) -> Network {
-    Network::new(NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.0, lanes }, 12, f64::INFINITY)
+    Network::new(
+        NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.0, lanes, own: false },
+        12,
+        f64::INFINITY,
+    )
 }
 
 /// Runs all transfers under one order. Returns the jobs in the order in which their transfers started.
@@ -97,7 +101,7 @@ fn lanes_fetch_from_different_workers_and_take_all_that_is_there_at_once() {
 
 #[test]
 fn a_transfer_takes_no_further_map_when_it_has_the_bytes_of_a_request() {
-    let config = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.0, lanes: 1 };
+    let config = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.0, lanes: 1, own: false };
     let mut network = Network::new(config, 12, 25.0);
     for map in 0..5 {
         network.offer(TaskId::map(JobId(1), map).attempt(0), 1, HOME, 10.0);

@@ -56,7 +56,7 @@ proptest! {
     ) {
         let mut config = unified(3, 2);
         config.workers[1].speed = 0.5;
-        config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.01, lanes: 2 };
+        config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.01, lanes: 2, own: false };
         let jobs: Vec<Job> = tasks.into_iter().map(|(maps, reduces, length, bytes)| Job {
             shuffle_bytes: if maps * reduces == 0 { 0.0 } else { f64::from(100 * bytes) },
             ..job(0.0, &vec![f64::from(length); maps], &vec![0.5 * f64::from(length); reduces])

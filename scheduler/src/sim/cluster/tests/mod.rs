@@ -178,7 +178,7 @@ fn watch_without_audit(config: &Config, jobs: &[Job]) -> Seen {
 #[test]
 fn segments_flow_at_the_fair_part_of_the_narrower_end() {
     let mut config = unified(3, 1);
-    config.network = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.5, lanes: 8 };
+    config.network = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.5, lanes: 8, own: false };
     // Three maps on three workers, one home: the two outputs on other workers share its 100 bytes per second.
     let mut shuffled = job(0.0, &[1.0; 3], &[2.0]);
     shuffled.shuffle_bytes = 300.0;
@@ -212,7 +212,7 @@ fn a_transfer_speeds_up_when_another_at_its_end_is_over() {
 #[test]
 fn the_order_of_the_policy_decides_who_is_fetched_first() {
     let mut config = unified(2, 2);
-    config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.0, lanes: 1 };
+    config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.0, lanes: 1, own: false };
     let shuffled = |bytes: f64| Job { shuffle_bytes: bytes, ..job(0.0, &[1.0, 1.0], &[0.0, 0.0]) };
     let order = |policy: &str| {
         let deciders = TestDeciders::named(policy, "pull", Some("oracle"));
@@ -484,7 +484,7 @@ fn case() -> impl Strategy<Value = Case> {
     (prop::collection::vec(job, 1..7), 1..4_u32, slots, network, any::<u64>(), any::<bool>()).prop_map(
         |(jobs, workers, slots, (rate, latency, lanes), seed, drawn)| {
             let mut config = Config { seed, ..Config::uniform(workers, slots) };
-            config.network = NetworkConfig { in_rate: rate, out_rate: rate, latency, lanes };
+            config.network = NetworkConfig { in_rate: rate, out_rate: rate, latency, lanes, own: false };
             for (place, worker) in config.workers.iter_mut().enumerate() {
                 worker.speed = 1.0 / (1 + place) as f64;
                 worker.service = drawn.then(|| Dtd::new(1.0, 1.0, 0.2).unwrap());

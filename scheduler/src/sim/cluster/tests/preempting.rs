@@ -67,7 +67,7 @@ fn lrpt_takes_slots_back_for_the_largest_job_when_told_to() {
 #[test]
 fn the_head_of_the_shuffle_alone_is_fetched_when_the_policy_says_so() {
     let mut config = unified(3, 1);
-    config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.0, lanes: 4 };
+    config.network = NetworkConfig { in_rate: 10.0, out_rate: 10.0, latency: 0.0, lanes: 4, own: false };
     // One job's home fetches from the workers where its maps ran, and the other's from the third.
     let jobs = [
         Job { shuffle_bytes: 400.0, ..job(0.0, &[1.0, 1.0], &[0.0]) },

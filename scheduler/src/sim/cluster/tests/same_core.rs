@@ -32,7 +32,7 @@ fn drawn(seed: u64) -> (Config, Vec<Job>) {
         _ => Slots::Pools { map: 2, reduce: 1 },
     };
     let mut config = Config { seed, ..Config::uniform(3, slots) };
-    config.network = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.01, lanes: 2 };
+    config.network = NetworkConfig { in_rate: 100.0, out_rate: 100.0, latency: 0.01, lanes: 2, own: false };
     config.workers[2].speed = 0.5;
     let mut arrival = 0.0;
     let jobs = (0..12).map(|index| {
