@@ -6,7 +6,7 @@
 use super::common::{blocks, cluster, section};
 use super::context::RealContext;
 use super::control::Control;
-use super::judging::{claim, flow, flow_claim, judged, predictions};
+use super::judging::{FLOW, claim, flow, flow_claim, judged, predictions};
 use crate::prelude::*;
 use crate::workload::asrpt::{AsrptArrivals, AsrptCut, MACHINES, RATE, SETTINGS};
 use gristmill_lab::compare::bound::efficiency;
@@ -66,7 +66,7 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
         repetitions,
     ];
     let mut blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
-    blocks.push(predictions("vii", &comparison, &control));
+    blocks.push(predictions("vii", &comparison, &control, &FLOW));
     Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison, &control)))
 }
 

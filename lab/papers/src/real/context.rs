@@ -1,7 +1,7 @@
 //! Settings of experiments on real processes, and their runs.
 
 use super::common;
-use super::control::Control;
+use super::control::{Control, SimulatedDraws};
 use crate::PaperScale;
 use gristmill_lab::compare::{CompareError, CompareProgress, Comparison, Contender, Options, Site, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
@@ -89,8 +89,12 @@ impl RealContext<'_> {
         names: &[(&str, &str)],
     ) -> anyhow::Result<(Comparison, Control)> {
         (self.progress)(&format!("{name}: simulating"));
-        let draws = [repetitions, self.simulated_draws()];
-        let control = Control::simulate(cluster, &common::policies(names), draws, &draw, self.first_seed)?;
+        let draws = SimulatedDraws {
+            count: [repetitions, self.simulated_draws()],
+            first_seed: self.first_seed,
+            skipped: 0,
+        };
+        let control = Control::simulate(cluster, &common::policies(names), draws, &draw)?;
         let comparison = self.sleep(name, &self.draws(repetitions, draw), 1.0, cluster, names)?;
         Ok((comparison, control))
     }

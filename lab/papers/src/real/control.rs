@@ -11,10 +11,9 @@ use gristmill_lab::compare::Contender;
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_scheduler::core::CoreConfig;
 use gristmill_scheduler::metrics::JobRecord;
-use gristmill_scheduler::placement::Pull;
 use gristmill_scheduler::sim::cluster::{self, Config, Deciders, NetworkConfig, SimWorker};
 use gristmill_scheduler::units::Bytes;
-use gristmill_scheduler::{estimate, policy};
+use gristmill_scheduler::{estimate, placement, policy};
 use gristmill_worker::settings::Shuffle;
 use gristmill_worker::shuffle::plan::FetchLimits;
 use std::collections::BTreeMap;
@@ -22,11 +21,23 @@ use std::collections::BTreeMap;
 /// Distance of the seeds of other draws to those of the draws that run.
 const APART: u64 = 10_000;
 
-/// Means over the jobs of one draw in the simulator, in seconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// Means over the judged jobs of one draw in the simulator, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct PredictedMeans {
     pub(crate) flow: f64,
     pub(crate) waiting: f64,
+    /// From the first launch of a job to the end of its last map.
+    pub(crate) maps: f64,
+}
+
+/// Draws that are simulated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SimulatedDraws {
+    /// Number of draws that run, and of others apart from them.
+    pub(super) count: [u32; 2],
+    pub(super) first_seed: u64,
+    /// Jobs at the start of each draw that are not judged.
+    pub(super) skipped: usize,
 }
 
 /// Predictions of each contender by its name: of the draws that run, by repetition, and of other draws. Empty where
@@ -35,24 +46,24 @@ pub(crate) struct PredictedMeans {
 pub(crate) struct Control(pub(crate) BTreeMap<String, [Vec<PredictedMeans>; 2]>);
 
 impl Control {
-    /// Simulates the draws of a comparison of pull contenders without divided tasks, and `others` draws apart from them.
+    /// Simulates the draws of a comparison and others apart from them, under each contender that divides no tasks.
     ///
     /// # Errors
     /// A name that the scheduler does not know, and jobs that the simulator refuses.
     pub(super) fn simulate(
         config: &ClusterConfig,
         contenders: &[Contender],
-        [runs, others]: [u32; 2],
+        draws: SimulatedDraws,
         draw: impl Fn(u64) -> Vec<Job> + Sync,
-        first_seed: u64,
     ) -> anyhow::Result<Self> {
-        let simulated = simulated(config);
-        let seeds =
-            |from: u64, count: u32| (0..u64::from(count)).map(move |one| first_seed.wrapping_add(from + one));
+        let (simulated, [runs, others]) = (simulated(config), draws.count);
+        let seeds = |from: u64, count: u32| {
+            (0..u64::from(count)).map(move |one| draws.first_seed.wrapping_add(from + one))
+        };
         let all: Vec<u64> = seeds(0, runs).chain(seeds(APART, others)).collect();
         let mut control = Self::default();
-        for contender in contenders {
-            let means = each(&all, |&seed| means(&simulated, config, contender, draw(seed)));
+        for contender in contenders.iter().filter(|contender| !contender.divides) {
+            let means = each(&all, |&seed| means(&simulated, config, contender, draw(seed), draws.skipped));
             let mut means = means.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
             let others = means.split_off(runs as usize);
             control.0.insert(contender.name.clone(), [means, others]);
@@ -113,21 +124,25 @@ fn means(
     config: &ClusterConfig,
     contender: &Contender,
     mut jobs: Vec<Job>,
+    skipped: usize,
 ) -> anyhow::Result<PredictedMeans> {
     jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
-    let count = jobs.len().max(1) as f64;
+    let count = jobs.len().saturating_sub(skipped).max(1) as f64;
     let deciders = Deciders {
         policy: policy::by_name(&contender.policy)?,
-        placement: Box::new(Pull::new()),
+        placement: placement::by_name(&contender.placement)?,
         estimator: Some(estimate::by_name(&config.deciders.estimator)?),
     };
-    let (mut flow, mut waiting) = (0.0, 0.0);
+    let mut means = PredictedMeans::default();
     let mut add = |record: &JobRecord| {
-        flow += record.flow();
-        waiting += record.start - record.arrival;
+        if skipped as u64 <= record.seq {
+            means.flow += record.flow() / count;
+            means.waiting += (record.start - record.arrival) / count;
+            means.maps += (record.maps_done - record.start) / count;
+        }
     };
     cluster::run(simulated, deciders, jobs, &mut (), &mut add)?;
-    Ok(PredictedMeans { flow: flow / count, waiting: waiting / count })
+    Ok(means)
 }
 
 #[cfg(test)]
@@ -149,7 +164,8 @@ mod tests {
     #[test]
     fn predictions_are_those_of_the_policies_on_each_draw() {
         let contenders = policies(&[("fifo", "fifo"), ("srpt", "max-srpt")]);
-        let control = Control::simulate(&cluster(2, 1), &contenders, [2, 3], two, 0).unwrap();
+        let draws = SimulatedDraws { count: [2, 3], first_seed: 0, skipped: 0 };
+        let control = Control::simulate(&cluster(2, 1), &contenders, draws, two).unwrap();
         let flows = |name: &str, part: usize| -> Vec<f64> {
             control.0[name][part].iter().map(|means| means.flow).collect()
         };
@@ -157,11 +173,15 @@ mod tests {
         assert_eq!(flows("fifo", 0), [(4.0 + 3.5) / 2.0, (5.0 + 4.5) / 2.0]);
         assert_eq!(flows("srpt", 0), [(5.0 + 1.5) / 2.0, (6.0 + 1.5) / 2.0]);
         assert_eq!((flows("fifo", 0).len(), flows("fifo", 1).len()), (2, 3));
+        let late = SimulatedDraws { skipped: 1, ..draws };
+        let late = Control::simulate(&cluster(2, 1), &contenders, late, two).unwrap();
+        let seen = PredictedMeans { flow: 3.5, waiting: 2.5, maps: 1.0 };
+        assert_eq!(late.0["fifo"][0][0], seen, "the long job is not judged");
     }
 
     #[test]
     fn adjusted_difference_is_that_of_all_draws_and_not_of_those_that_ran() {
-        let means = |flow: f64| PredictedMeans { flow, waiting: 0.0 };
+        let means = |flow: f64| PredictedMeans { flow, ..PredictedMeans::default() };
         let ran = [3.0, 5.0, 4.0, 8.0];
         let one = [ran.map(means).to_vec(), (0..100).map(|draw| means(2.0 + f64::from(draw % 2))).collect()];
         let other = [vec![means(0.0); 4], vec![means(0.0); 100]];

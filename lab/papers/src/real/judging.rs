@@ -22,6 +22,17 @@ pub(super) fn pairs(
     (0..last).filter_map(|repetition| Some((of(one, repetition)?, of(other, repetition)?))).unzip().into()
 }
 
+/// Number of a run that the simulator predicts too.
+pub(super) struct PredictedNumber {
+    pub(super) name: &'static str,
+    pub(super) measured: fn(&RunRecord) -> Option<f64>,
+    pub(super) predicted: fn(&PredictedMeans) -> f64,
+}
+
+/// Mean flow time.
+pub(super) const FLOW: PredictedNumber =
+    PredictedNumber { name: "mean flow times", measured: flow, predicted: |means| means.flow };
+
 /// Returns the mean flow time of a run.
 pub(super) fn flow(run: &RunRecord) -> Option<f64> {
     mean(run.jobs.iter().map(JobRun::flow))
@@ -41,13 +52,19 @@ pub(super) fn judged(
     of_ratios(comparison, rivals, ratio)
 }
 
-/// Judges the same of mean flow times, adjusted by predictions.
-fn judged_flow(comparison: &Comparison, control: &Control, rivals: &Rivals) -> (Verdict, String) {
+/// Judges the same of a number, adjusted by predictions.
+fn judged_adjusted(
+    comparison: &Comparison,
+    control: &Control,
+    number: &PredictedNumber,
+    rivals: &Rivals,
+) -> (Verdict, String) {
     let ratio = |names: [&str; 2]| {
-        let [ours, theirs] = pairs(comparison, names, flow);
+        let [ours, theirs] = pairs(comparison, names, number.measured);
         let measured: Vec<f64> =
             ours.iter().zip(&theirs).map(|(ours, theirs)| (ours / theirs).ln()).collect();
-        let predicted = |[one, other]: [&PredictedMeans; 2]| (one.flow / other.flow).ln();
+        let of = number.predicted;
+        let predicted = |[one, other]: [&PredictedMeans; 2]| (of(one) / of(other)).ln();
         control.adjusted(names, &measured, predicted)
     };
     of_ratios(comparison, rivals, ratio)
@@ -85,20 +102,36 @@ pub(super) fn claim(
     words.claim(key, verdict, holes![found])
 }
 
-/// Judges a claim about mean flow times by its rule, adjusted by predictions.
-pub(super) fn flow_claim(words: &PaperWords, key: &str, comparison: &Comparison, control: &Control) -> Claim {
-    let (verdict, found) = judged_flow(comparison, control, words.rivals(key));
+/// Judges a claim about a number by its rule, adjusted by predictions.
+pub(super) fn adjusted_claim(
+    (words, key): (&PaperWords, &str),
+    comparison: &Comparison,
+    control: &Control,
+    number: &PredictedNumber,
+) -> Claim {
+    let (verdict, found) = judged_adjusted(comparison, control, number, words.rivals(key));
     words.claim(key, verdict, holes![found])
 }
 
-/// Returns a table of what adjusted claims are computed from: geometric means of mean flow times.
-pub(super) fn predictions(prefix: &str, comparison: &Comparison, control: &Control) -> Block {
-    let geometric = |flows: Vec<f64>| log_ratio(&flows, &vec![1.0; flows.len()]).mean.exp();
+/// Judges a claim about mean flow times by its rule, adjusted by predictions.
+pub(super) fn flow_claim(words: &PaperWords, key: &str, comparison: &Comparison, control: &Control) -> Claim {
+    adjusted_claim((words, key), comparison, control, &FLOW)
+}
+
+/// Returns a table of what adjusted claims are computed from: geometric means of a number of each run.
+pub(super) fn predictions(
+    prefix: &str,
+    comparison: &Comparison,
+    control: &Control,
+    number: &PredictedNumber,
+) -> Block {
+    let geometric = |all: Vec<f64>| log_ratio(&all, &vec![1.0; all.len()]).mean.exp();
     let rows = comparison.contenders.iter().filter_map(|contender| {
         let predicted = control.0.get(&contender.name)?;
-        let measured = comparison.runs_of(contender).into_iter().filter_map(flow).collect();
-        let [same, others] = predicted.each_ref().map(|means| means.iter().map(|means| means.flow).collect());
-        let numbers = [measured, same, others].map(|flows| Cell::number(geometric(flows)));
+        let measured = comparison.runs_of(contender).into_iter().filter_map(number.measured).collect();
+        let [same, others] =
+            predicted.each_ref().map(|means| means.iter().map(number.predicted).collect::<Vec<_>>());
+        let numbers = [measured, same, others].map(|all| Cell::number(geometric(all)));
         Some([Cell::text(format!("`{}`", contender.name))].into_iter().chain(numbers).collect())
     });
     let columns = [
@@ -107,7 +140,7 @@ pub(super) fn predictions(prefix: &str, comparison: &Comparison, control: &Contr
         ("predicted for the same draws", "s"),
         ("predicted for others", "s"),
     ];
-    let caption = "Geometric means of mean flow times, by which claims are adjusted";
+    let caption = format!("Geometric means of {}, by which claims are adjusted", number.name);
     let id = format!("{prefix}-predictions");
     Block::Table(ReportTable::new(id, caption, Column::list(&columns), rows.collect()))
 }
@@ -153,20 +186,24 @@ mod tests {
     #[test]
     fn predictions_of_the_same_draws_decide_what_a_few_runs_leave_open() {
         let ratios = [0.5, 2.1, 0.7, 1.2];
-        let means = |flow: &f64| PredictedMeans { flow: *flow, waiting: 0.0 };
+        let means = |flow: &f64| PredictedMeans { flow: *flow, ..PredictedMeans::default() };
         let rivals = Rivals { is: Claimed::Smaller, one: "a".to_owned(), others: vec!["b".to_owned()] };
         let judge = |measured: [f64; 4], all: [f64; 2]| {
             let one = [ratios.iter().map(means).collect(), [all; 500].concat().iter().map(means).collect()];
             let other = [vec![means(&1.0); 4], vec![means(&1.0); 1000]];
             let control = Control([("a".to_owned(), one), ("b".to_owned(), other)].into());
-            judged_flow(&flows(&[("a", &measured), ("b", &[1.0; 4])]), &control, &rivals).0
+            judged_adjusted(&flows(&[("a", &measured), ("b", &[1.0; 4])]), &control, &FLOW, &rivals).0
         };
         // Over all draws the predicted mean is below or above that of the other.
         assert_eq!(judge([0.51, 2.09, 0.705, 1.19], [0.85, 0.95]), Verdict::Holds);
         assert_eq!(judge([0.51, 2.09, 0.705, 1.19], [1.15, 1.05]), Verdict::Fails);
         assert_eq!(judge([2.0, 0.5, 1.5, 0.7], [0.85, 0.95]), Verdict::Open, "not what was predicted");
         let alone = flows(&[("a", &ratios), ("b", &[1.0; 4])]);
-        assert_eq!(judged_flow(&alone, &Control::default(), &rivals).0, Verdict::Open, "without predictions");
+        assert_eq!(
+            judged_adjusted(&alone, &Control::default(), &FLOW, &rivals).0,
+            Verdict::Open,
+            "without predictions"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::common::{blocks, networked, section, two_stations};
 use super::context::RealContext;
 use super::control::{Control, PredictedMeans};
-use super::judging::{flow_claim, pairs, predictions};
+use super::judging::{FLOW, flow_claim, pairs, predictions};
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::statistics::{mean, sorted};
@@ -80,7 +80,7 @@ fn batch(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let (comparison, control) = compare(context, "pairs-batch", draw, repetitions, policies)?;
     let mut shown = vec![table("table-2", &comparison)];
     shown.extend(blocks("batch", &comparison, &["result", "simulated"]));
-    shown.push(predictions("batch", &comparison, &control));
+    shown.push(predictions("batch", &comparison, &control, &FLOW));
     let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
     Ok(section((&WORDS, "table-2", holes), &comparison, shown, of_batch(&comparison, &control)))
 }
@@ -104,7 +104,7 @@ fn strong_pairs(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let (comparison, control) = compare(context, "pairs-strong", draw, repetitions, &policies)?;
     let holes = holes![jobs = count, mean = MEAN_SECONDS, seed = context.first_seed, repetitions];
     let mut blocks = blocks("strong", &comparison, &["result", "stations"]);
-    blocks.push(predictions("strong", &comparison, &control));
+    blocks.push(predictions("strong", &comparison, &control, &FLOW));
     Ok(section(
         (&WORDS, "theorem-1", holes),
         &comparison,
@@ -135,7 +135,7 @@ fn online(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let (comparison, control) = compare(context, "pairs-online", draw, repetitions, policies)?;
     let mut shown = vec![table("table-3", &comparison)];
     shown.extend(blocks("online", &comparison, &["result", "simulated"]));
-    shown.push(predictions("online", &comparison, &control));
+    shown.push(predictions("online", &comparison, &control, &FLOW));
     let holes = holes![
         jobs = stream.jobs,
         load = stream.load,

@@ -10,7 +10,7 @@ mod words;
 use super::common::{blocks, networked, section, two_stations};
 use super::context::RealContext;
 use super::control::Control;
-use super::judging::{flow_claim, predictions};
+use super::judging::{FLOW, flow_claim, predictions};
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::Comparison;
@@ -85,7 +85,7 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
     let shown = ["result", "flow-time", "simulated", "stations"];
     let prefix = format!("load-{percent}");
     let mut blocks = blocks(&prefix, &comparison, &shown);
-    blocks.push(predictions(&prefix, &comparison, &control));
+    blocks.push(predictions(&prefix, &comparison, &control, &FLOW));
     Ok(section(
         (&WORDS, "section-5-load-{percent}", holes),
         &comparison,

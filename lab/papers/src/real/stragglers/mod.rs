@@ -7,13 +7,15 @@ mod application;
 pub(super) mod sojourn;
 mod words;
 
-use super::common::{cluster, section as section_of, workload as workload_of};
+use super::common::{cluster, section as section_of};
 use super::context::RealContext;
+use super::control::{Control, SimulatedDraws};
+use super::judging::predictions;
 use crate::prelude::*;
-use application::Application;
+use application::{Application, ApplicationWork};
+use gristmill_lab::compare::Contender;
 use gristmill_lab::compare::statistics::mean;
-use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
-use gristmill_lab::compare::{Contender, Workload};
+use gristmill_lab::compare::workload::{DataSet, JobKind};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
@@ -30,7 +32,7 @@ const LOAD: f64 = 0.6;
 const PLACEMENTS: [&str; 5] = ["fair-split", "pure-deterministic", "pure-stochastic", "m-ep", "pull"];
 
 /// Maps of a job. With few of them a worker's share is rounded, and the placements hardly differ.
-const MAPS: u64 = 200;
+const MAPS: u32 = 200;
 
 /// Jobs at the start of a run that are not judged: placements learn the rates of workers from them.
 const WARM_UP_JOBS: usize = 2;
@@ -67,31 +69,43 @@ fn contenders(placements: &[&str]) -> Vec<Contender> {
     placements.iter().map(|&placement| Contender::new(placement, "fifo", placement)).collect()
 }
 
-fn workload(application: &Application, seed: u64, jobs: u32, interval: f64) -> Workload {
-    let kinds = vec![JobKind { count: jobs, ..application.kind.clone() }];
-    let arrivals = Arrivals::Poisson(interval);
-    workload_of(application.title, seed, arrivals, kinds, application.data.clone())
-}
-
-fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
-    let config = config(application);
-    // The work of a job's maps decides the rate at which jobs may arrive.
-    let alone = workload(application, context.first_seed, 3, 1.0);
-    let pull = contenders(&["pull"]);
-    let alone = context.compare(&format!("{}-alone", application.name), &alone, &config, pull, 1)?;
+/// Returns the seconds of a job's maps and reduces at full speed. Those of a program are measured.
+fn seconds(context: &RealContext<'_>, application: &Application) -> anyhow::Result<[f64; 2]> {
+    if let ApplicationWork::Sleep { maps, least } = application.work {
+        return Ok([2.0 * least * f64::from(maps), 1e-3]);
+    }
+    let draws = [application.work.draw(3, 1.0, [1.0, 0.0], context.first_seed)];
+    let alone = application.work.workload(application.title, context.first_seed, &draws);
+    let (name, pull) = (format!("{}-alone", application.name), contenders(&["pull"]));
+    let alone = context.compare(&name, &alone, &config(application), pull, 1)?;
     let of_phase = |phase: usize| {
         mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.usage.work_seconds[phase]))
             .unwrap_or(0.0)
     };
-    let [maps, reduces] = [of_phase(0), of_phase(1)];
+    Ok([of_phase(0).max(1e-3), of_phase(1)])
+}
+
+fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Result<Section> {
+    let (config, work) = (config(application), &application.work);
+    // The work of a job's maps decides the rate at which jobs may arrive.
+    let [maps, reduces] = seconds(context, application)?;
     let rate: f64 = f64::from(WORKERS / 2) * application.speeds.iter().sum::<f64>();
-    let interval = maps.max(1e-3) / (LOAD * rate);
-    let seconds = context.scaled(0.2, 1.0, 5.0) * RUN_SECONDS;
-    let jobs = (seconds / interval).ceil().clamp(4.0, 400.0) as u32;
+    let interval = maps / (LOAD * rate);
+    let duration = context.scaled(0.2, 1.0, 5.0) * RUN_SECONDS;
+    let jobs = (duration / interval).ceil().clamp(4.0, 400.0) as u32;
     let repetitions = context.scaled(1, 6, 20);
-    let workload = workload(application, context.first_seed, jobs, interval);
+    let draw = |seed| work.draw(jobs, interval, [maps, reduces], seed);
+    let simulated = context.scaled(20, 300, 1000);
+    let draws = SimulatedDraws {
+        count: [repetitions, simulated],
+        first_seed: context.first_seed,
+        skipped: WARM_UP_JOBS,
+    };
+    (context.progress)(&format!("{}: simulating", application.name));
+    let control = Control::simulate(&config, &application.contenders, draws, draw)?;
+    let runs = work.workload(application.title, context.first_seed, &context.draws(repetitions, draw));
     let comparison =
-        context.compare(application.name, &workload, &config, application.contenders.clone(), repetitions)?;
+        context.compare(application.name, &runs, &config, application.contenders.clone(), repetitions)?;
     let holes = holes![
         name = application.name,
         title = application.title,
@@ -101,9 +115,11 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
         reduces,
         seed = context.first_seed,
         repetitions,
+        simulated,
     ];
-    let blocks = vec![sojourn::table(application, &comparison)];
-    let claims = sojourn::claims(&comparison);
+    let predicted = predictions(application.name, &comparison, &control, &sojourn::MST);
+    let blocks = vec![sojourn::table(application, &comparison), predicted];
+    let claims = sojourn::claims(&comparison, &control);
     Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
 }
 
@@ -122,15 +138,15 @@ fn all(context: &RealContext<'_>) -> Vec<Application> {
     let seed = context.first_seed;
     let data = |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed }];
     let kind = |job: &str, arguments: &[&str]| JobKind {
-        split_bytes: Some(bytes / MAPS),
+        split_bytes: Some(bytes / u64::from(MAPS)),
         reduces: Some(2),
         ..JobKind::new(job, arguments)
     };
     let text = || data("text", generate::Kind::Text);
     let contenders = contenders(&PLACEMENTS);
     let real = |name, title, kind, data| {
-        let contenders = contenders.clone();
-        Application { name, title, kind, data, speeds: SPEEDS, contenders }
+        let work = ApplicationWork::Program { kind: Box::new(kind), data, maps: MAPS };
+        Application { name, title, work, speeds: SPEEDS, contenders: contenders.clone() }
     };
     let grep = JobKind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
     let sort = kind("sort", &["{data}/records"]);
@@ -138,8 +154,8 @@ fn all(context: &RealContext<'_>) -> Vec<Application> {
         real("grep", "Grep", grep, text()),
         real("wordcount", "WordCount", kind("wordcount", &["{data}/text"]), text()),
         real("sort", "Sort", sort, data("records", generate::Kind::Records)),
-        sleeping("delayed", "A job that sleeps delayed exponential times", [MAPS, 40], contenders.clone()),
-        sleeping(FEW, "A job of a few long maps", [2 * u64::from(WORKERS), 400], of_few()),
+        sleeping("delayed", "A job that sleeps delayed exponential times", (MAPS, 0.02), contenders.clone()),
+        sleeping(FEW, "A job of a few long maps", (2 * WORKERS, 0.4), of_few()),
     ];
     if context.scaled(true, false, false) {
         all.retain(|application| ["wordcount", "delayed"].contains(&application.name));
@@ -157,15 +173,12 @@ fn of_few() -> Vec<Contender> {
     all
 }
 
-/// Returns an application whose maps take at least `least` milliseconds, and exponential ones of the same mean on top.
 fn sleeping(
     name: &'static str,
     title: &'static str,
-    [maps, least]: [u64; 2],
+    (maps, least): (u32, f64),
     contenders: Vec<Contender>,
 ) -> Application {
-    let (maps, time) = (maps.to_string(), format!("delayed:{least}ms,{least}ms"));
-    let arguments = ["--maps", &maps, "--map-time", &time, "--reduce-time", "1ms", "--seed", "{seed}"];
-    let kind = JobKind { reduces: Some(1), ..JobKind::new("synthetic", &arguments) };
-    Application { name, title, kind, data: Vec::new(), speeds: SLEEPING_SPEEDS, contenders }
+    let work = ApplicationWork::Sleep { maps, least };
+    Application { name, title, work, speeds: SLEEPING_SPEEDS, contenders }
 }

@@ -1,6 +1,7 @@
 //! Mean sojourn time of maps (MST) by placement and by worker, and the thesis' claims about it.
 
-use super::super::judging::claim;
+use super::super::control::Control;
+use super::super::judging::{PredictedNumber, adjusted_claim, claim};
 use super::WARM_UP_JOBS;
 use super::application::Application;
 use super::words::WORDS;
@@ -19,6 +20,10 @@ fn judged(run: &RunRecord) -> impl Iterator<Item = &JobRun> {
 fn sojourn(run: &RunRecord) -> Option<f64> {
     mean(judged(run).map(|job| job.maps_done - job.started))
 }
+
+/// Mean sojourn time of maps.
+pub(super) const MST: PredictedNumber =
+    PredictedNumber { name: "mean sojourn times of maps", measured: sojourn, predicted: |means| means.maps };
 
 /// Returns the MST of each repetition.
 fn sojourns(comparison: &Comparison, name: &str) -> Vec<f64> {
@@ -115,13 +120,13 @@ fn together(fair: &[f64], even: &[f64]) -> Claim {
     WORDS.claim("together", every(seen), holes![ours, theirs])
 }
 
-pub(crate) fn claims(comparison: &Comparison) -> Vec<Claim> {
+pub(crate) fn claims(comparison: &Comparison, control: &Control) -> Vec<Claim> {
     if comparison.contenders.iter().any(|contender| contender.divides) {
         return vec![claim(&WORDS, "divided", comparison, sojourn)];
     }
     let splits = ["pure-deterministic", "pure-stochastic", "m-ep", "pull"];
     let [fair, even] = ["fair-split", "m-ep"].map(|name| gaps(comparison, name));
-    let claims = splits.map(|key| claim(&WORDS, key, comparison, sojourn));
+    let claims = splits.map(|key| adjusted_claim((&WORDS, key), comparison, control, &MST));
     claims.into_iter().chain([together(&fair, &even)]).collect()
 }
 

@@ -262,7 +262,7 @@ fn of_stragglers() -> Rules {
             runs.extend(split(name, splits[0], splits[1]));
         }
         runs.extend(split("pull", pull, 1.0));
-        sojourn::claims(&comparison(runs))
+        sojourn::claims(&comparison(runs), &Control::default())
     };
     let mut refuted = claims([1.0, 0.8], [2.0, 1.5], 1.0);
     // Under the fair split, the slow workers end together with the others, or sooner. Under the other
@@ -276,7 +276,7 @@ fn of_stragglers() -> Rules {
         let mut comparison =
             comparison(all.iter().flat_map(|(name, length)| split(name, *length, 1.0)).collect());
         comparison.contenders.iter_mut().for_each(|one| one.divides = one.name == "pull divided");
-        sojourn::claims(&comparison)
+        sojourn::claims(&comparison, &Control::default())
     };
     for whole in [[1.0, 3.0, 3.0], [3.0, 1.0, 3.0], [3.0, 3.0, 1.0]] {
         refuted.extend(divided(whole, 2.0));
