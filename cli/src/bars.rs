@@ -145,8 +145,11 @@ fn rate(bytes: u64, elapsed_ns: u64) -> String {
 /// Forecast of the time left of a job that runs for longer than a moment.
 fn remaining(status: &JobStatus) -> String {
     let shown = Span(LEFT_AFTER.as_nanos() as u64).0 <= status.flow_ns();
-    let left = status.time_left_ns.filter(|_| shown).map(|left| Span(left - left % SECOND_NS));
-    left.map_or_else(String::new, |left| format!(", about {left} left"))
+    let whole = |left: u64| Span(left - left % SECOND_NS);
+    let Some(left) = status.time_left_ns.filter(|_| shown).map(whole) else { return String::new() };
+    let interval = status.time_left_interval_ns.map(|ends| ends.map(whole));
+    let interval = interval.map_or_else(String::new, |[least, most]| format!(" ({least} to {most})"));
+    format!(", about {left} left{interval}")
 }
 
 /// One line when a phase ends.

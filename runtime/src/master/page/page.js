@@ -426,6 +426,12 @@ function left(job) {
   return job.time_left_ns == null || ended(job) ? null : Math.max(0, job.now_ns + job.time_left_ns - clock());
 }
 
+/** Interval of that time, in parentheses. */
+function interval(job) {
+  const since = clock() - job.now_ns, ends = job.time_left_interval_ns;
+  return ends ? ` (${ends.map((end) => seconds(Math.max(0, end - since))).join(" to ")})` : "";
+}
+
 /** Where it stands in line. */
 function place(job) {
   if (ended(job) || !model.turns.value) return "";
@@ -759,7 +765,7 @@ async function drawJob(id) {
   const span = (from, to) => (to == null ? "…" : seconds(to - from));
   const rest = left(job);
   tiles($("job-tiles"), [
-    ["flow time" + (rest == null ? "" : `, about ${seconds(rest)} left`), seconds(flow(job))],
+    ["flow time" + (rest == null ? "" : `, about ${seconds(rest)} left${interval(job)}`), seconds(flow(job))],
     ["maps done" + (job.maps.running ? `, ${job.maps.running} run` : ""), `${job.maps.done} of ${job.maps.total}`],
     ["until all maps were done", span(job.arrived_ns, job.maps_done_ns)],
     ["between workers", bytes(job.totals.shuffle_bytes)],

@@ -4,6 +4,7 @@ use super::super::translate;
 use super::as_json;
 use super::bad_records::JobBadRecords;
 use super::estimates::Estimates;
+use super::forecast::TimeLeft;
 use super::job_parts::{CutReduce, Failures, Followers, Incidents, JobInput, JobKeys, JobOutput, Milestones};
 use super::logs::Logs;
 use super::phases::PhaseTimes;
@@ -18,7 +19,7 @@ use crate::wall_time::rfc3339;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::BackupTotals;
 use gristmill_scheduler::ids::{JobId, TaskKind, WorkerId};
-use gristmill_scheduler::units::{Span, Time};
+use gristmill_scheduler::units::Time;
 use gristmill_worker::input::Place;
 use gristmill_worker::protocol::{AddedMap, Part};
 use gristmill_worker::sanitize;
@@ -45,7 +46,7 @@ pub(super) struct StatusContext {
     /// The estimator's remaining work while the job is live.
     pub(super) work: Option<WorkLeft>,
     /// Forecast of the time left while the job is live.
-    pub(super) time_left: Option<Span>,
+    pub(super) time_left: Option<TimeLeft>,
 }
 
 /// One job, as far as the core does not keep it.
@@ -356,7 +357,8 @@ impl JobEntry {
             deadline_ns: submission.deadline_ns.map(|span| self.times.arrived.0.saturating_add(span)),
             deadline_outlook: self.outlook.clone(),
             work: context.work,
-            time_left_ns: context.time_left.map(|left| left.0),
+            time_left_ns: context.time_left.map(|left| left.expected.0),
+            time_left_interval_ns: context.time_left.and_then(|left| Some(left.interval?.map(|end| end.0))),
             flow_parts: self.phases.until(self.times.ended.filter(|_| !self.end_is_kept_back).unwrap_or(now)),
         }
     }
