@@ -81,7 +81,7 @@ pub(super) struct OutputFlags {
     /// fairness the cluster model also simulates each job alone
     #[arg(long, value_name = "LIST")]
     pub(super) metrics: Option<String>,
-    /// Compare the total flow time with a lower bound (fluid and slotted models)
+    /// Compare the total flow time with a lower bound
     #[arg(long)]
     pub(super) bound: bool,
     /// Print all metrics of all runs as JSON

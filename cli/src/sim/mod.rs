@@ -19,7 +19,6 @@ use crate::text_table::wrapped;
 use crate::usage::usage;
 use ended::{AloneTimes, EndedJob};
 pub use flags::SimCommand;
-use flags::SimModel;
 use gristmill_lab::parallel;
 use gristmill_runtime::exit;
 use gristmill_runtime::registry::Registry;
@@ -42,10 +41,6 @@ pub fn sim(registry: &Registry, flags: &SimCommand) -> anyhow::Result<u8> {
     let policies = split_list(&flags.policy);
     if policies.is_empty() {
         return Err(usage("--policy names no policy".to_owned()));
-    }
-    if flags.output.bound && flags.model == SimModel::Cluster {
-        let words = "--bound is for the fluid and slotted models; no bound is known for the cluster";
-        return Err(usage(words.to_owned()));
     }
     let metrics = metrics(flags.output.metrics.as_deref(), flags.model.system())?;
     // Clap requires it unless `--list` was given.

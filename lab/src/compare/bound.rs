@@ -1,47 +1,25 @@
-//! Distance of a run to a bound that no schedule can beat: SRPT with all slots as one, maps and reduces
-//! without precedence.
+//! Distance of a run to a bound that no schedule can beat.
 //!
 //! The work is the time that tasks held slots in that run, without pacing. So a run that made its tasks
 //! slower has a laxer bound. Not here: the bound itself, which is in the scheduler.
 
 use super::record::RunRecord;
-use gristmill_scheduler::sim::slotted::lower_bound;
-use gristmill_scheduler::station::PerStation;
-use gristmill_scheduler::workload::Job;
-
-/// Minimum number of time slots into which a run is cut. SRPT by slots ends each job up to one slot too
-/// late, which is subtracted again.
-const SLOTS: f64 = 100_000.0;
-
-/// Shortest time slot, in seconds.
-const SLOT_LEAST: f64 = 1e-6;
+use gristmill_scheduler::sim::bound::{self, BoundedJob};
 
 /// Returns the lower bound of the total flow time, in seconds; `None` if no task took time.
 #[must_use]
 pub fn total_flow(run: &RunRecord) -> Option<f64> {
-    let speed: f64 = run.workers.iter().map(|worker| f64::from(worker.slots) * worker.speed).sum();
-    let makespan = run.jobs.iter().map(|job| job.ended).fold(0.0, f64::max);
-    if speed <= 0.0 || makespan <= 0.0 {
-        return None;
-    }
-    let slot = (makespan / SLOTS).max(SLOT_LEAST);
-    let machines = speed.ceil();
-    let units = |seconds: f64| (seconds / slot * machines / speed).floor();
-    let mut jobs: Vec<Job> = run
-        .jobs
-        .iter()
-        .map(|job| Job {
-            arrival: (job.arrived / slot).floor().max(0.0),
-            work: PerStation::new(units(job.usage.work_seconds.iter().sum()), 0.0, 0.0),
-            ..Job::default()
-        })
-        .collect();
+    let of_worker = |slots: u32, speed: f64| std::iter::repeat_n(speed, slots as usize);
+    let speeds: Vec<f64> =
+        run.workers.iter().flat_map(|worker| of_worker(worker.slots, worker.speed)).collect();
+    let job = |job: &super::record::JobRun| BoundedJob {
+        arrival: job.arrived,
+        work: job.usage.work_seconds.iter().sum(),
+        longest: 0.0,
+    };
+    let mut jobs: Vec<BoundedJob> = run.jobs.iter().map(job).collect();
     jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
-    let by_slots = lower_bound::total_flow(machines as u32, &jobs).ok()? - jobs.len() as f64;
-    // No job is shorter than its own work on all slots.
-    let work: f64 = run.jobs.iter().flat_map(|job| job.usage.work_seconds).sum();
-    let total = (by_slots * slot).max(work / speed);
-    (0.0 < total).then_some(total)
+    Some(bound::total_flow(&speeds, &jobs)).filter(|total| 0.0 < *total && total.is_finite())
 }
 
 /// Returns the total flow time as a multiple of the bound; `None` also if the master has discarded the
@@ -66,7 +44,7 @@ mod tests {
         alone.jobs[0].usage.work_seconds = [6.0, 2.0];
         let slots: u32 = alone.workers.iter().map(|worker| worker.slots).sum();
         let least = total_flow(&alone).unwrap();
-        assert!((least - 8.0 / f64::from(slots)).abs() < 0.01, "{least}");
+        assert!((least - 8.0 / f64::from(slots)).abs() < 1e-9, "{least}");
         assert!((efficiency(&alone).unwrap() - 10.0 / least).abs() < 1e-9);
     }
 

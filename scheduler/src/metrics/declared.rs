@@ -58,7 +58,6 @@ impl System {
 const ALL: &[System] = &System::ALL;
 const NOT_FLUID: &[System] = &[System::Slotted, System::Cluster, System::Live];
 const NOT_SLOTTED: &[System] = &[System::Fluid, System::Cluster, System::Live];
-const NOT_CLUSTER: &[System] = &[System::Fluid, System::Slotted, System::Live];
 const LIVE: &[System] = &[System::Live];
 
 /// Name and meaning of a metric.
@@ -133,7 +132,7 @@ metrics! {
     SlowdownP99, "slowdown-p99", "", Lower, ALL, "slowdown that 99 % of those jobs do not exceed, of 100 or more";
     SlowdownMax, "slowdown-max", "", Lower, ALL, "largest slowdown";
     Fairness, "fairness", "", Higher, ALL, "Jain's index of the slowdowns: 1 if all jobs are slowed down alike";
-    EfficiencyRatio, "efficiency-ratio", "", Lower, NOT_CLUSTER, "total flow time / a total that no schedule can beat";
+    EfficiencyRatio, "efficiency-ratio", "", Lower, ALL, "total flow time / a total that no schedule can beat";
     DeadlinesMet, "deadlines-met", "%", Higher, ALL, "jobs that end by their deadline, of those that have one";
     Tardiness, "tardiness", "s", Lower, ALL, "mean of how much later than its deadline a job ends, 0 if in time, over jobs that have one";
     TardinessMax, "tardiness-max", "s", Lower, ALL, "largest tardiness";

@@ -3,6 +3,7 @@
 //! Every simulator takes the jobs in the order of their arrival and passes the record of each job to a sink when it
 //! ends. The same seed gives the same bytes.
 
+pub mod bound;
 pub mod cluster;
 pub mod fluid;
 pub mod slotted;

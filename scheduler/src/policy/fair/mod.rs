@@ -7,7 +7,10 @@
 //! not preempted, so shares are reached as attempts end. The shuffle is shared by weight, by the workers.
 //! Parameters: weight of each named pool; the default is the weight given by its first job, or 1. A job
 //! without a pool is a pool of its own weight. Limits: it is not fair in time or in bytes; a slot counts the
-//! same however long it is held.
+//! same however long it is held. With slots as the only resource it is dominant resource fairness too.
+//!
+//! `capacity` shares over pools in the same way, and serves the jobs of a pool in the order of arrival, as Hadoop's
+//! capacity scheduler does; that one's hierarchy of queues and its maximum capacities are not here.
 
 use crate::catalogue::Entry;
 use crate::plan::{Plan, Reason, Share, order_of};
@@ -19,12 +22,20 @@ use crate::view::{Change, Handle, Row, Station, View};
 use std::collections::BTreeMap;
 
 /// Catalogue entry of the policy.
-pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    paper: "ASRPT VII, deadlines V",
-    ..Entry::new("fair", "max-min sharing of slots over pools and jobs, by weight", |_| {
-        Ok(Box::new(Fair::new()))
-    })
-}];
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
+    Entry {
+        paper: "ASRPT VII, deadlines V",
+        ..Entry::new("fair", "max-min sharing of slots over pools and jobs, by weight", |_| {
+            Ok(Box::new(Fair::new()))
+        })
+    },
+    Entry {
+        paper: "Hadoop's capacity scheduler",
+        ..Entry::new("capacity", "max-min sharing over pools by weight, first in first out in a pool", |_| {
+            Ok(Box::new(Fair { in_order: true, ..Fair::new() }))
+        })
+    },
+];
 
 /// Key of a pool: a named one, or that of one job without pool, by seq.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,6 +68,8 @@ struct FairPool {
 #[derive(Debug, Default)]
 struct Sharing {
     stations: Vec<Station>,
+    /// True if the jobs of a pool go by age.
+    in_order: bool,
     members: BTreeMap<Handle, PoolMember>,
     pools: BTreeMap<PoolKey, FairPool>,
     /// Pools with a job that can use a slot.
@@ -68,6 +81,8 @@ struct Sharing {
 pub struct Fair {
     /// Created on the first observation, which shows if slots are unified.
     sharings: Vec<Sharing>,
+    /// True if the jobs of a pool go by age.
+    in_order: bool,
     fetching: Ranked<u64, Handle>,
 }
 
@@ -79,7 +94,9 @@ impl Fair {
     }
 
     fn draw_up(&mut self, unified: bool) {
-        let sharing = |stations: &[Station]| Sharing { stations: stations.to_vec(), ..Sharing::default() };
+        let in_order = self.in_order;
+        let sharing =
+            |stations: &[Station]| Sharing { stations: stations.to_vec(), in_order, ..Sharing::default() };
         self.sharings = match unified {
             // Reduces first: they free memory and finish their job.
             true => vec![sharing(&[Station::Reduce, Station::Map])],
@@ -90,7 +107,7 @@ impl Fair {
 
 impl Policy for Fair {
     fn name(&self) -> &'static str {
-        "fair"
+        if self.in_order { "capacity" } else { "fair" }
     }
 
     fn counts_slots(&self) -> bool {
@@ -155,7 +172,8 @@ impl Sharing {
             None => pool.members += 1,
         }
         pool.held += held;
-        pool.hungry.place(job, hungry.then(|| rank(held, row.weight, row.seq)));
+        let rank = if self.in_order { rank(0, 1.0, row.seq) } else { rank(held, row.weight, row.seq) };
+        pool.hungry.place(job, hungry.then_some(rank));
         self.rank_pool(key);
     }
 
@@ -194,7 +212,8 @@ impl Sharing {
                 *held += 1;
                 let row = view.row(job);
                 let job_held: f64 = self.stations.iter().map(|&station| plan.got(job, station)).sum();
-                jobs.put_back(rank(job_held as u32, row.weight, row.seq), job);
+                let held = if self.in_order { 0 } else { job_held as u32 };
+                jobs.put_back(rank(held, row.weight, row.seq), job);
             }
             // A pool whose job could start nothing keeps its rank for its next job.
             if !jobs.is_empty() {

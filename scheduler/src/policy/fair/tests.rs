@@ -35,13 +35,17 @@ fn rows(wishes: &[Wish]) -> Vec<Row> {
 }
 
 fn planned(free: u32, wishes: &[Wish], pools: &BTreeMap<u32, f64>) -> Counts {
+    planned_by(Fair::new(), free, wishes, pools)
+}
+
+fn planned_by(mut policy: Fair, free: u32, wishes: &[Wish], pools: &BTreeMap<u32, f64>) -> Counts {
     let wants = wishes.iter().map(|wish| [wish.maps, 0, wish.reduces]);
     let mut floor = Counts::unified(free, wants);
     let mut rows = rows(wishes);
     for row in &mut rows {
         row.pool_weight = row.pool.and_then(|pool| pools.get(&pool).copied());
     }
-    floor.plan(&mut Fair::new(), &mut rows);
+    floor.plan(&mut policy, &mut rows);
     floor
 }
 
@@ -84,6 +88,29 @@ proptest! {
             let got = of_jobs(&|job| held[job]);
             check_max_min(got.iter().sum(), &got, &of_jobs(&|job| demand(&wishes[job])), &weights);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn capacity_gives_each_pool_what_fair_gives_it_and_the_oldest_of_a_pool_all_they_can_use(
+        free in 0..60_u32,
+        wishes in prop::collection::vec(wish(true), 1..12),
+    ) {
+        let none = BTreeMap::new();
+        let fair = planned(free, &wishes, &none).totals();
+        let held = planned_by(Fair { in_order: true, ..Fair::new() }, free, &wishes, &none).totals();
+        for pool in 0..3 {
+            let jobs: Vec<usize> = (0..wishes.len()).filter(|&job| wishes[job].pool == Some(pool)).collect();
+            let mut left = jobs.iter().map(|&job| held[job]).sum::<u32>();
+            prop_assert_eq!(left, jobs.iter().map(|&job| fair[job]).sum::<u32>());
+            for job in jobs {
+                prop_assert_eq!(held[job], demand(&wishes[job]).min(left));
+                left -= held[job];
+            }
+        }
+        let single = (0..wishes.len()).filter(|&job| wishes[job].pool.is_none());
+        prop_assert!(single.into_iter().all(|job| held[job] == fair[job]));
     }
 }
 

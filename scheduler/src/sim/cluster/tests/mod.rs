@@ -16,6 +16,7 @@ mod alone;
 mod dividing;
 mod forecasting;
 mod preempting;
+mod rivals;
 mod same_core;
 mod scale;
 mod system;

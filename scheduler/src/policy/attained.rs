@@ -1,0 +1,147 @@
+//! Policies that know no sizes: jobs by the service that they have had.
+//!
+//! Papers: `las` is foreground-background (Kleinrock, *Queueing Systems* II, 4.6), least attained service in Tiresias
+//! (Gu et al., NSDI 2019). `d-clas` is the discretized form of Aalo (Chowdhury and Stoica, SIGCOMM 2015, section 4) and
+//! of Tiresias' two-dimensional LAS. Rule of `las`: least slot-seconds of finished and running work first. Rule of
+//! `d-clas`: queues of jobs by these slot-seconds, whose thresholds grow by a factor, the lowest first; by arrival
+//! within a queue, so that equal jobs do not share everything and all end late.
+//! Required: nothing. Estimates cancel out, except that a running task counts as far as the estimator follows it.
+//! Favours short jobs where sizes vary much; equal jobs are better served by `fifo`.
+//! Parameters: `first` and `factor`, thresholds of `d-clas`; `preemptive` (no): allows suspending running reduces.
+//! Deviations: the queues of Aalo share by weight, those here are strict, as Tiresias' are; no job is promoted after a
+//! wait. The shuffle follows the same order.
+
+use crate::catalogue::{Entry, Parameter};
+use crate::plan::{Plan, Reason, order_of};
+use crate::policy::asrpt::PREEMPTIVE;
+use crate::policy::interface::Policy;
+use crate::policy::ordered::{Ordered, ShuffleRule, turn};
+use crate::station::Station;
+use crate::view::{Change, Row, View};
+
+/// Catalogue entries of the policies.
+pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
+    Entry {
+        paper: "Tiresias 3.1; Kleinrock II, 4.6",
+        parameters: &[PREEMPTIVE],
+        ..Entry::new("las", "least attained service first, for unknown sizes", |arguments| {
+            Ok(Box::new(Attained::new(arguments.flag("preemptive")?, None)))
+        })
+    },
+    Entry {
+        paper: "Aalo 4; Tiresias 3.1",
+        parameters: &[
+            Parameter {
+                name: "first",
+                default: "10",
+                meaning: "slot-seconds at which jobs leave the first queue",
+            },
+            Parameter { name: "factor", default: "10", meaning: "ratio of a threshold to the one before" },
+            PREEMPTIVE,
+        ],
+        ..Entry::new("d-clas", "queues by attained service, each first in first out", |arguments| {
+            let above = |least: f64| move |value: f64| least < value && value.is_finite();
+            let first = arguments.value("first", 10.0, "a number above 0", above(0.0))?;
+            let factor = arguments.value("factor", 10.0, "a number above 1", above(1.0))?;
+            Ok(Box::new(Attained::new(arguments.flag("preemptive")?, Some([first, factor]))))
+        })
+    },
+];
+
+/// Slot-seconds that a job's maps and reduces have had.
+pub(super) fn attained(row: &Row) -> f64 {
+    let at = |station: Station| (row.whole[station] - row.left[station]).max(0.0);
+    at(Station::Map) + at(Station::Reduce)
+}
+
+/// Returns what orders a job: its attained service, or with thresholds its queue from 0.
+fn level(row: &Row, queues: Option<[f64; 2]>) -> f64 {
+    match (attained(row), queues) {
+        (attained, None) => attained,
+        (attained, Some([first, _])) if attained < first => 0.0,
+        (attained, Some([first, factor])) => 1.0 + ((attained / first).ln() / factor.ln()).floor(),
+    }
+}
+
+/// Jobs by attained service.
+#[derive(Debug)]
+pub struct Attained {
+    preemptive: bool,
+    /// First threshold, and the factor between thresholds; `None` without queues.
+    queues: Option<[f64; 2]>,
+    jobs: Ordered<(u64, u64)>,
+}
+
+impl Attained {
+    /// Creates a policy without jobs.
+    #[must_use]
+    pub fn new(preemptive: bool, queues: Option<[f64; 2]>) -> Self {
+        Self { preemptive, queues, jobs: Ordered::default() }
+    }
+}
+
+impl Policy for Attained {
+    fn name(&self) -> &'static str {
+        if self.queues.is_some() { "d-clas" } else { "las" }
+    }
+
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
+    fn preempts(&self) -> bool {
+        self.preemptive
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        let queues = self.queues;
+        self.jobs.observe(view, change, |view, job| {
+            let row = view.row(job);
+            (order_of(level(row, queues)), turn(row))
+        });
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        let queues = self.queues;
+        let (what, unit) = match queues {
+            Some(_) => ("queue", "from 0, by service so far"),
+            None => ("service so far", "slot-seconds"),
+        };
+        let reason =
+            |view: View<'_>, job| Reason::Smallest { what, value: level(view.row(job), queues), unit };
+        self.jobs.plan(view, plan, ShuffleRule::All, reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(maps: [f64; 2], reduces: [f64; 2]) -> Row {
+        let at = |place: usize| [maps[place], 7.0, reduces[place]].into();
+        Row { whole: at(0), left: at(1), ..Row::default() }
+    }
+
+    proptest! {
+        #[test]
+        fn service_is_that_of_maps_and_reduces_and_of_no_estimate(
+            (maps, reduces) in (0.0..100.0_f64, 0.0..100.0_f64),
+            (maps_left, reduces_left) in (0.0..1e6_f64, 0.0..1e6_f64),
+        ) {
+            let seen = attained(&row([maps + maps_left, maps_left], [reduces + reduces_left, reduces_left]));
+            prop_assert!((seen - maps - reduces).abs() < 1e-6, "{seen}");
+        }
+
+        #[test]
+        fn a_queue_ends_at_a_threshold_that_is_the_factor_times_the_one_before(
+            first in 0.1..100.0, factor in 1.5..20.0, place in 0..6_i32, inside in 0.01..0.99,
+        ) {
+            let queues = Some([first, factor]);
+            let ends = |place: i32| if place == 0 { 0.0 } else { first * f64::powi(factor, place - 1) };
+            let attained = ends(place) + inside * (ends(place + 1) - ends(place));
+            let seen = level(&row([attained, 0.0], [0.0; 2]), queues);
+            prop_assert_eq!(seen, f64::from(place));
+        }
+    }
+}

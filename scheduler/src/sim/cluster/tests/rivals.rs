@@ -1,0 +1,156 @@
+//! Policies from the literature against the mean response times that queueing theory gives them: Poisson arrivals at one
+//! slot, and jobs of so short maps that they are as good as interrupted at any time.
+
+use super::*;
+use crate::estimate::Oracle;
+use crate::policy::by_name;
+use crate::sim::bound::{self, BoundedJob};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+const LOAD: f64 = 0.6;
+const JOBS: usize = 4_000;
+
+/// Longest map, in mean sizes of jobs.
+const MAP: f64 = 0.2;
+
+/// Law of sizes with mean 1: density, and inverse of the distribution.
+struct SizeLaw {
+    density: fn(f64) -> f64,
+    draw: fn(&mut ChaCha8Rng) -> f64,
+    /// Size that is hardly exceeded.
+    most: f64,
+}
+
+/// Nine of ten jobs have a mean of 0.5, the others one of 5.5: the longer a job has run, the longer it is likely to run.
+const VARIED: SizeLaw = SizeLaw {
+    density: |size| 1.8 * (-2.0 * size).exp() + 0.1 / 5.5 * (-size / 5.5).exp(),
+    draw: |random| {
+        let mean = if random.random::<f64>() < 0.9 { 0.5 } else { 5.5 };
+        -mean * (1.0 - random.random::<f64>()).ln()
+    },
+    most: 80.0,
+};
+
+/// Uniform from 0.5 to 1.5.
+const ALIKE: SizeLaw = SizeLaw {
+    density: |size| if (0.5..1.5).contains(&size) { 1.0 } else { 0.0 },
+    draw: |random| 0.5 + random.random::<f64>(),
+    most: 1.5,
+};
+
+impl SizeLaw {
+    fn jobs(&self, seed: u64) -> Vec<Job> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut arrival = 0.0;
+        let mut job = |_| {
+            arrival -= (1.0 - random.random::<f64>()).ln() / LOAD;
+            let size = (self.draw)(&mut random);
+            let maps = (size / MAP).ceil().max(1.0);
+            Job { maps: vec![size / maps; maps as usize], ..job(arrival, &[], &[]) }
+        };
+        (0..JOBS).map(&mut job).collect()
+    }
+
+    /// Returns the mean response time of a policy on one slot, simulated.
+    fn mean(&self, policy: &str, seed: u64) -> f64 {
+        let jobs = self.jobs(seed);
+        let deciders =
+            Deciders { estimator: Some(Box::new(Oracle)), ..Deciders::with_policy(by_name(policy).unwrap()) };
+        let mut flow = 0.0;
+        let mut sink = |record: &JobRecord| flow += record.flow();
+        run(&Config::uniform(1, Slots::Unified(1)), deciders, jobs, &mut (), &mut sink).unwrap();
+        flow / JOBS as f64
+    }
+
+    /// Integrates the response time of a size over all sizes, which `response` gets with the moments up to it.
+    fn integrate(&self, response: impl Fn(&Moments, f64) -> f64) -> f64 {
+        const STEPS: usize = 20_000;
+        let step = self.most / STEPS as f64;
+        let mut moments = Moments::default();
+        let mut mean = 0.0;
+        for place in 0..STEPS {
+            let size = (place as f64 + 0.5) * step;
+            let mass = (self.density)(size) * step;
+            moments.below += mass;
+            moments.first += size * mass;
+            moments.second += size * size * mass;
+            mean += mass * response(&moments, size);
+        }
+        mean
+    }
+}
+
+/// Moments of the sizes up to one.
+#[derive(Default)]
+struct Moments {
+    below: f64,
+    first: f64,
+    second: f64,
+}
+
+/// Kleinrock II, 4.6: foreground-background.
+fn foreground_background(law: &SizeLaw) -> f64 {
+    law.integrate(|moments, size| {
+        let above = 1.0 - moments.below;
+        let rest = 1.0 - LOAD * (moments.first + size * above);
+        LOAD * (moments.second + size * size * above) / (2.0 * rest * rest) + size / rest
+    })
+}
+
+/// Harchol-Balter, chapter 32: preemptive shortest job first.
+fn shortest_job_first(law: &SizeLaw) -> f64 {
+    law.integrate(|moments, size| {
+        let rest = 1.0 - LOAD * moments.first;
+        LOAD * moments.second / (2.0 * rest * rest) + size / rest
+    })
+}
+
+/// Pollaczek and Khinchine: first in, first out.
+fn first_in_first_out(law: &SizeLaw) -> f64 {
+    let second = law.integrate(|_, size| size * size);
+    1.0 + LOAD * second / (2.0 * (1.0 - LOAD))
+}
+
+/// Compares the mean over three seeds.
+fn check(policy: &str, law: &SizeLaw, wanted: f64) {
+    let found = [1, 2, 3].map(|seed| law.mean(policy, seed)).iter().sum::<f64>() / 3.0;
+    assert!((found / wanted - 1.0).abs() < 0.08, "{policy}: {found} instead of {wanted}, seeds 1 to 3");
+}
+
+#[test]
+fn least_attained_service_takes_as_long_as_foreground_background_should() {
+    let wanted = foreground_background(&VARIED);
+    assert!(wanted < 0.6 * first_in_first_out(&VARIED), "the law tells policies apart");
+    check("las", &VARIED, wanted);
+    check("fifo", &VARIED, first_in_first_out(&VARIED));
+}
+
+#[test]
+fn preemptive_shortest_job_first_takes_as_long_as_it_should() {
+    check("psjf", &VARIED, shortest_job_first(&VARIED));
+}
+
+#[test]
+fn m_serpt_is_foreground_background_where_old_jobs_are_long_and_fifo_where_they_end_soon() {
+    check("m-serpt", &VARIED, foreground_background(&VARIED));
+    let wanted = first_in_first_out(&ALIKE);
+    assert!(wanted < 0.8 * foreground_background(&ALIKE), "the law tells policies apart");
+    check("m-serpt", &ALIKE, wanted);
+}
+
+#[test]
+fn queues_are_fifo_below_the_first_threshold() {
+    check("d-clas:first=1000", &ALIKE, first_in_first_out(&ALIKE));
+}
+
+#[test]
+fn no_policy_beats_the_bound_and_shortest_remaining_work_nearly_reaches_it() {
+    let jobs = VARIED.jobs(1);
+    let bounded: Vec<BoundedJob> = jobs.iter().map(BoundedJob::of_tasks).collect();
+    let least = bound::total_flow(&[1.0], &bounded) / JOBS as f64;
+    for policy in ["las", "psjf", "m-serpt", "fifo", "max-srpt"] {
+        assert!(least <= VARIED.mean(policy, 1) + 1e-6, "{policy} beats the bound");
+    }
+    assert!(VARIED.mean("max-srpt", 1) < 1.05 * least, "the bound is {least}");
+}
