@@ -15,7 +15,7 @@ use std::time::Duration;
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs at the same time. Their slots sleep, or work at a few hundredths of a processor's speed.
-const AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("above 0");
+pub(super) const AT_ONCE: NonZeroU32 = NonZeroU32::new(5).expect("above 0");
 
 /// Largest share of the processors' time that other programs may use when runs start.
 const OTHERS_MAX: f64 = 0.2;

@@ -8,7 +8,7 @@ pub(super) mod sojourn;
 mod words;
 
 use super::common::{cluster, section as section_of};
-use super::context::RealContext;
+use super::context::{AT_ONCE, RealContext};
 use super::control::{Control, SimulatedDraws};
 use super::judging::predictions;
 use crate::prelude::*;
@@ -69,18 +69,21 @@ fn contenders(placements: &[&str]) -> Vec<Contender> {
     placements.iter().map(|&placement| Contender::new(placement, "fifo", placement)).collect()
 }
 
-/// Returns the seconds of a job's maps and reduces at full speed. Those of a program are measured.
+/// Returns the seconds of a job's maps and reduces at full speed. Those of a program are measured, in as many clusters at
+/// once as later: caches that others use too make its maps longer.
 fn seconds(context: &RealContext<'_>, application: &Application) -> anyhow::Result<[f64; 2]> {
     if let ApplicationWork::Sleep { maps, least } = application.work {
         return Ok([2.0 * least * f64::from(maps), 1e-3]);
     }
-    let draws = [application.work.draw(3, 1.0, [1.0, 0.0], context.first_seed)];
+    let repetitions = AT_ONCE.get();
+    let draws = context.draws(repetitions, |seed| application.work.draw(3, 1.0, [1.0, 0.0], seed));
     let alone = application.work.workload(application.title, context.first_seed, &draws);
     let (name, pull) = (format!("{}-alone", application.name), contenders(&["pull"]));
-    let alone = context.compare(&name, &alone, &config(application), pull, 1)?;
+    let alone = context.compare(&name, &alone, &config(application), pull, repetitions)?;
+    let speed = application.speeds.iter().sum::<f64>() / application.speeds.len() as f64;
     let of_phase = |phase: usize| {
-        mean(alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.usage.work_seconds[phase]))
-            .unwrap_or(0.0)
+        let seconds = alone.runs.iter().flat_map(|run| &run.jobs).map(|job| job.usage.slot_seconds[phase]);
+        mean(seconds).unwrap_or(0.0) * speed
     };
     Ok([of_phase(0).max(1e-3), of_phase(1)])
 }
@@ -134,7 +137,7 @@ const MIB: u64 = 1 << 20;
 
 /// Returns all applications; in a quick run one of each kind.
 fn all(context: &RealContext<'_>) -> Vec<Application> {
-    let bytes = context.scaled(16, 32, 128) * MIB;
+    let bytes = context.scaled(8, 16, 128) * MIB;
     let seed = context.first_seed;
     let data = |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed }];
     let kind = |job: &str, arguments: &[&str]| JobKind {
