@@ -157,6 +157,7 @@ pub fn main(registry: Registry) -> ExitCode {
 pub fn main_from(registry: Registry, arguments: Vec<OsString>) -> ExitCode {
     gristmill_worker::streams::make_closed_ones_fail();
     plug_in_extensions();
+    let registry = registry.policy(&gristmill_programs::ENTRY);
     survive_file_limit();
     gristmill_worker::descriptors::raise();
     // Children come first, under any name of the program: they need no command line.

@@ -80,7 +80,8 @@ impl SimulatedJobs {
         let Some(format) = Format::of_name(name) else {
             if path.is_file() {
                 return Err(usage(format!(
-                    "{name}: its ending is not .csv, .toml, .tsv or .json, or one with .gz"
+                    "{name}: its name is not that of a format, such as .csv, .toml, .tsv, .json, .sls.json, .swf or \
+                     .coflows, or one with .gz"
                 )));
             }
             let generator =

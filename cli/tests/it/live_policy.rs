@@ -242,3 +242,71 @@ fn explain_says_why_a_job_waits_and_why_a_task_ran_where_it_did() {
     }
     standing.end();
 }
+
+/// Writes a policy program with this order of the numbers of jobs, as a Python expression.
+fn policy_program(sandbox: &Sandbox, name: &str, order: &str) -> String {
+    let text = format!(
+        "import json, sys\nseqs = set()\nfor line in sys.stdin:\n    question = json.loads(line)\n    seqs |= {{job['seq'] \
+         for job in question['jobs']}}\n    seqs -= set(question['left'])\n    print(json.dumps({{'order': {order}}}), \
+         flush=True)\n"
+    );
+    format!("program:path={}", sandbox.write(name, text))
+}
+
+#[test]
+fn a_policy_program_decides_and_its_journal_replays_to_the_same_orders() {
+    let sandbox = Sandbox::new();
+    let (journal, youngest) =
+        (sandbox.text("journal"), policy_program(&sandbox, "policy.py", "sorted(seqs, reverse=True)"));
+    let standing = Standing::start_with(&sandbox, 1, &["--policy", &youngest, "--journal", &journal]);
+    let submit = |name: &str| {
+        let out = sandbox.text(name);
+        let job = [
+            "submit",
+            "synthetic",
+            "--maps",
+            "12",
+            "--map-time",
+            "100ms",
+            "--reduces",
+            "1",
+            "--output",
+            &out,
+            "--detach",
+        ];
+        sandbox.gristmill(job).finish().expect_code(0).stdout_text().trim().to_owned()
+    };
+    let [first, second] = ["first", "second"].map(submit);
+    for job in [&second, &first] {
+        sandbox.gristmill(["job", "wait", job]).finish().expect_code(0);
+    }
+    let ended = [&first, &second].map(|job| standing.job(job)["ended_ns"].as_u64().unwrap());
+    assert!(ended[1] < ended[0], "the younger job goes first");
+    standing.end();
+    assert_replays(&sandbox, &journal);
+}
+
+#[test]
+fn a_policy_program_that_fails_costs_no_job_and_is_named() {
+    for (name, order, reason) in [
+        ("ends.py", "sys.exit(1)", "it ended"),
+        ("nonsense.py", "[99]", "it named job 99, which is not there"),
+        ("hangs.py", "sys.stdin.read() and list(seqs)", "it did not answer within"),
+    ] {
+        let sandbox = Sandbox::new();
+        let policy = policy_program(
+            &sandbox,
+            name,
+            &format!("{order} if 'asked' in globals() else globals().__setitem__('asked', 1) or list(seqs)"),
+        );
+        let standing = Standing::start_with(&sandbox, 1, &["--policy", &policy]);
+        let out = sandbox.text("out");
+        let job =
+            ["submit", "synthetic", "--maps", "6", "--map-time", "20ms", "--reduces", "1", "--output", &out];
+        sandbox.gristmill(job).finish().expect_code(0);
+        let status = sandbox.gristmill(["status", "--json"]).finish().expect_code(0).json();
+        assert_eq!(status["policy_panics"], 1, "{status}");
+        assert!(status["policy_panic"].as_str().unwrap().contains(reason), "{name}: {status}");
+        standing.end();
+    }
+}

@@ -120,6 +120,14 @@ pub enum CompareError {
         /// Cause.
         reason: String,
     },
+    /// The policy of a run panicked or failed, so others decided in its place.
+    #[error("{contender} did not decide alone: {reason}")]
+    Policy {
+        /// Policy of the run.
+        contender: String,
+        /// Cause.
+        reason: String,
+    },
     /// The same job produced other bytes.
     #[error(
         "job {index} ({job}) gave other output under {contender} than under {other} in repetition {repetition}"
@@ -179,7 +187,7 @@ impl ExitsWith for CompareError {
             Self::Client { source, .. } => source.exit(),
             Self::Busy { .. } | Self::Missing { .. } => Exit::with(exit::CLUSTER),
             Self::Forgotten { .. } | Self::Calibration { .. } | Self::Fit { .. } => Exit::with(exit::FAILED),
-            Self::Job { .. } | Self::Output { .. } | Self::Late { .. } => {
+            Self::Job { .. } | Self::Policy { .. } | Self::Output { .. } | Self::Late { .. } => {
                 Exit::hinted(exit::FAILED, "finished runs are kept; --resume continues with them")
             }
         }

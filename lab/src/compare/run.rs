@@ -272,6 +272,11 @@ impl Runner<'_> {
             }
             traces.push(trace);
         }
+        let after = client.master().await.map_err(CompareError::client("ask the master"))?;
+        if master.policy_panics < after.policy_panics {
+            let contender = order.contender.name.clone();
+            return Err(CompareError::Policy { contender, reason: after.policy_panic });
+        }
         Ok(RunResult { master, traces, busy })
     }
 

@@ -12,7 +12,7 @@ use crate::view::{Change, Handle, View};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Panics of a policy that were caught.
+/// Panics of a policy that were caught, and its failure.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PolicyPanics {
     /// Number of panics.
@@ -59,7 +59,12 @@ impl Guarded {
             policy.plan(view, plan);
             plan.finish();
         }));
-        let Err(panic) = planned else { return };
+        let Err(panic) = planned else {
+            if let Some(failure) = self.policy.failure().filter(|failure| *failure != self.panics.last) {
+                self.panics = PolicyPanics { count: self.panics.count + 1, last: failure.to_owned() };
+            }
+            return;
+        };
         if plan.is_executing() {
             resume_unwind(panic);
         }

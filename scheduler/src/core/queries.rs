@@ -75,7 +75,7 @@ impl Core {
         self.policy.policy().name()
     }
 
-    /// Returns how often the policy panicked since it took over, so that `fifo` decided in its place.
+    /// Returns how often the policy panicked or failed since it took over, so that jobs went by age in its place.
     #[must_use]
     pub fn policy_panics(&self) -> &PolicyPanics {
         self.policy.panics()

@@ -34,6 +34,11 @@ pub trait Policy: Send {
         false
     }
 
+    /// Returns why it has stopped to decide, if it has: a policy that asks another program may lose it. Jobs go by age then.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     /// Handles a change.
     fn observe(&mut self, view: View<'_>, change: Change);
 

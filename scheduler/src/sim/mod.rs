@@ -35,6 +35,12 @@ pub enum SimError {
         /// Description of valid values.
         wanted: &'static str,
     },
+    /// The policy has stopped to decide.
+    #[error("{words}")]
+    Policy {
+        /// Reason given by the policy.
+        words: String,
+    },
     /// The policy left jobs waiting forever: no event is pending and it requested no wake.
     #[error("at {at} s {jobs} jobs wait and the policy starts none of their tasks")]
     Stuck {

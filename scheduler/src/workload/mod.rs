@@ -3,9 +3,11 @@
 //! This module reads no files; texts and bytes are arguments.
 
 pub mod catalogue;
+mod clusters;
 mod columns;
 mod error;
 mod generator;
+mod lines;
 pub mod mix;
 pub mod overlap;
 mod read;

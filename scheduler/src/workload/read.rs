@@ -1,6 +1,6 @@
 //! Reads a workload of any format: detects the format, counts unreadable lines, scales, and sorts by arrival.
 
-use super::{Reading, Trace, WorkloadError, rumen, swim, table};
+use super::{Reading, Trace, WorkloadError, clusters, lines, rumen, swim, table};
 
 /// Format of a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,15 +13,36 @@ pub enum Format {
     Csv,
     /// A list of `[[job]]` tables.
     Toml,
+    /// The standard workload format of the Parallel Workloads Archive.
+    Swf,
+    /// The coflow benchmark.
+    Coflows,
+    /// `batch_task.csv` of Alibaba's trace of 2018.
+    Alibaba,
+    /// `cluster_job_log` of Microsoft's Philly trace.
+    Philly,
+    /// JSON objects of Hadoop's scheduler load simulator.
+    Sls,
 }
 
 impl Format {
-    /// Detects the format from the ending of a file name, without `.gz`; `None` if it is unknown.
+    /// Detects the format from a file name or its ending, without `.gz`; `None` if it is unknown.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Format> {
         let name = name.strip_suffix(".gz").unwrap_or(name);
+        match name.rsplit('/').next().unwrap_or(name) {
+            "batch_task.csv" => return Some(Format::Alibaba),
+            "cluster_job_log" => return Some(Format::Philly),
+            _ => {}
+        }
+        if name.ends_with(".sls.json") {
+            return Some(Format::Sls);
+        }
         let (_, ending) = name.rsplit_once('.')?;
         match ending {
+            "swf" => Some(Format::Swf),
+            "coflows" => Some(Format::Coflows),
+            "philly" => Some(Format::Philly),
             "tsv" => Some(Format::Swim),
             "json" | "trace" => Some(Format::Rumen),
             "csv" => Some(Format::Csv),
@@ -43,6 +64,11 @@ pub fn read(format: Format, text: &str, reading: &Reading) -> Result<Trace, Work
         Format::Rumen => rumen::read(text, reading)?,
         Format::Csv => table::read_csv(text, reading)?,
         Format::Toml => table::read_toml(text, reading)?,
+        Format::Swf => lines::read_swf(text, reading)?,
+        Format::Coflows => lines::read_coflows(text, reading)?,
+        Format::Alibaba => clusters::read_alibaba(text, reading)?,
+        Format::Philly => clusters::read_philly(text, reading)?,
+        Format::Sls => clusters::read_sls(text, reading)?,
     };
     if trace.jobs.is_empty() {
         return Err(WorkloadError::Empty { first: trace.first_skipped });

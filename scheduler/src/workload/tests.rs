@@ -219,6 +219,125 @@ fn a_broken_rumen_object_is_named_and_the_next_one_read() {
     assert!(error(Format::Rumen, "[1, 2").contains("line 1: it is no job"));
 }
 
+#[test]
+fn a_job_of_the_standard_workload_format_is_as_many_maps_as_it_had_processors() {
+    let text = "; Version: 2.2\n\
+        1 10 3 60 4 -1 -1 8 100 -1 1 7 2 -1 3 -1 -1 -1 ; a comment\n\
+        2 12 0 5 -1 -1 -1 2 100 -1 1 8 2 -1 -1 -1 -1 -1\n\
+        3 13 0 -1 -1 -1 -1 2 100 -1 5 8 2 -1 1 -1 -1 -1\n";
+    let trace = trace(Format::Swf, text);
+    assert_eq!((trace.jobs.len(), trace.skipped), (2, 0), "the third did not run");
+    let [one, two] = &trace.jobs[..] else { panic!("{trace:?}") };
+    assert_eq!(
+        (one.arrival, &one.maps[..], one.pool, one.name.as_deref()),
+        (10.0, &[60.0; 4][..], Some(3), Some("user 7"))
+    );
+    assert_eq!(
+        (two.maps.len(), two.pool),
+        (2, None),
+        "the requested processors where the allocated are unknown"
+    );
+    assert_eq!(
+        error(Format::Swf, "1 2 3\n"),
+        "there is no job in it; line 1: the number of cells is 3, not 18"
+    );
+    let late = text.replace("1 10 3", "1 late 3");
+    assert!(trace_of_two(Format::Swf, &late).contains("line 2: `submit time` is `late`"));
+}
+
+/// Returns the first unreadable line of a trace that has others.
+fn trace_of_two(format: Format, text: &str) -> String {
+    trace(format, text).first_skipped.unwrap().to_string()
+}
+
+#[test]
+fn a_coflow_is_a_job_without_work_whose_reducers_receive_the_megabytes() {
+    let text = "150 2\n1 500 2 10 11 3 1:5.0 2:7.5 9:0\n2 1500 1 10 1 7:120\n";
+    let jobs = trace(Format::Coflows, text).jobs;
+    assert_eq!((jobs[0].arrival, jobs[0].maps.len(), jobs[0].reduces.len()), (0.5, 2, 3));
+    assert_eq!((jobs[0].shuffle_bytes, jobs[1].shuffle_bytes), (12.5e6, 120e6));
+    assert_eq!(jobs[1].work, [0.0, 0.12, 0.0]);
+    let short = text.replace("2:7.5 ", "");
+    assert!(
+        trace_of_two(Format::Coflows, &short)
+            .contains("the number of cells is 2, not megabytes of 3 reducers")
+    );
+    let odd = text.replace("7:120", "7:-1");
+    assert!(trace_of_two(Format::Coflows, &odd).contains("`megabytes of a reducer` is `-1`"));
+}
+
+#[test]
+fn stages_of_alibaba_that_wait_for_no_other_are_maps_and_the_others_reduces() {
+    let text = "M1,2,j_1,1,Terminated,100,110,100.00,0.2\nR2_1,1,j_1,1,Terminated,110,130,100,0.2\n\
+        task_abc,3,j_2,1,Terminated,90,91,100,0.2\nM1,9,j_3,1,Failed,80,81,100,0.2\n";
+    let jobs = trace(Format::Alibaba, text).jobs;
+    assert_eq!(jobs.len(), 2, "the last did not end");
+    assert_eq!(
+        (jobs[0].arrival, jobs[0].maps.as_slice(), jobs[0].reduces.len()),
+        (0.0, [1.0; 3].as_slice(), 0)
+    );
+    assert_eq!(
+        (jobs[1].arrival, jobs[1].maps.as_slice(), jobs[1].reduces.as_slice()),
+        (10.0, [10.0; 2].as_slice(), [20.0].as_slice())
+    );
+    let back = text.replace("110,130", "110,100");
+    assert!(trace_of_two(Format::Alibaba, &back).contains("`end_time` is `110 to 100`"));
+}
+
+const PHILLY: &str = r#"[
+  {"status": "Pass", "vc": "ee9e8c", "jobid": "a", "user": "u", "submitted_time": "2017-10-09 23:59:50", "attempts": [
+    {"start_time": "2017-10-09 20:00:00", "end_time": "2017-10-09 21:00:00", "detail": []},
+    {"start_time": "2017-10-10 00:00:00", "end_time": "2017-10-10 00:01:30",
+     "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu5"]}]}]},
+  {"status": "Killed", "vc": "ee9e8c", "jobid": "b", "user": "u", "submitted_time": "None", "attempts": []},
+  {"status": "Pass", "vc": "other", "jobid": "c", "user": "u", "submitted_time": "2017-10-10 00:00:05", "attempts": [
+    {"start_time": "2017-10-10 00:00:06", "end_time": "2017-10-10 00:00:08", "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]}
+]"#;
+
+#[test]
+fn a_philly_job_is_the_processors_of_its_last_attempt() {
+    let jobs = trace(Format::Philly, PHILLY).jobs;
+    assert_eq!(jobs.len(), 2, "the killed one is left out");
+    assert_eq!(
+        (jobs[0].arrival, jobs[0].maps.as_slice(), jobs[0].pool),
+        (0.0, [90.0; 3].as_slice(), Some(0))
+    );
+    assert_eq!((jobs[1].arrival, jobs[1].maps.as_slice(), jobs[1].pool), (15.0, [2.0].as_slice(), Some(1)));
+    let never = PHILLY.replace("2017-10-10 00:01:30", "None");
+    assert!(trace_of_two(Format::Philly, &never).contains("`end_time` is `None`"));
+    assert!(error(Format::Philly, "{}").contains("it is no job"));
+}
+
+#[test]
+fn a_job_of_the_scheduler_load_simulator_has_its_containers_as_tasks() {
+    let text = r#"{"am.type": "mapreduce", "job.start.ms": 2000, "job.id": "j", "job.tasks": [
+        {"container.start.ms": 100, "container.end.ms": 1600, "container.type": "map", "container.priority": 20},
+        {"duration.ms": 500, "count": 2, "container.type": "reduce"}]}
+        {"job.start.ms": 5000, "job.tasks": [{"duration.ms": 1, "container.type": "map"}]}"#;
+    let jobs = trace(Format::Sls, text).jobs;
+    assert_eq!(
+        (jobs[0].maps.as_slice(), jobs[0].reduces.as_slice()),
+        ([1.5].as_slice(), [0.5; 2].as_slice())
+    );
+    assert_eq!((jobs[1].arrival, jobs[1].name.as_deref()), (3.0, Some("job 2")));
+    let endless = text.replace("\"container.end.ms\": 1600", "\"container.end.ms\": null");
+    assert!(trace_of_two(Format::Sls, &endless).contains("`duration.ms` is `-1`"));
+    assert!(error(Format::Sls, "{\"job.tasks\": 1}").contains("it is no job"));
+}
+
+#[test]
+fn a_format_is_told_by_the_name_of_its_file() {
+    let of = |name: &str| Format::of_name(name);
+    assert_eq!(of("traces/batch_task.csv.gz"), Some(Format::Alibaba));
+    assert_eq!(of("batch_tasks.csv"), Some(Format::Csv));
+    assert_eq!(of("philly/cluster_job_log"), Some(Format::Philly));
+    assert_eq!([of("a.sls.json"), of("a.json")], [Some(Format::Sls), Some(Format::Rumen)]);
+    assert_eq!(
+        [of("ctc.swf"), of("fb.coflows"), of("fb.txt")],
+        [Some(Format::Swf), Some(Format::Coflows), None]
+    );
+}
+
 /// Reads the real traces if they exist next to the project; otherwise checks nothing.
 #[test]
 fn the_real_traces_are_read_whole() {
@@ -245,7 +364,11 @@ fn a_goal_is_a_deadline() {
 proptest! {
     #[test]
     fn no_text_makes_a_reader_panic_or_gives_sizes_that_are_no_numbers(text in "[-0-9a-z\\t,;\"{}\\[\\]=.\n]{0,200}") {
-        for format in [Format::Swim, Format::Rumen, Format::Csv, Format::Toml] {
+        let formats = [
+            Format::Swim, Format::Rumen, Format::Csv, Format::Toml, Format::Swf, Format::Coflows, Format::Alibaba,
+            Format::Philly, Format::Sls,
+        ];
+        for format in formats {
             for header in ["", "map,maps,goal\n", "[[job]]\nmap="] {
                 if let Ok(trace) = read(format, &format!("{header}{text}"), &Reading::default()) {
                     for job in trace.jobs {

@@ -100,7 +100,7 @@ impl RealContext<'_> {
     }
 
     /// Runs a workload under each policy on fresh clusters of this shape, `repetitions` times each,
-    /// interleaved.
+    /// interleaved, [`AT_ONCE`] of them at the same time.
     ///
     /// # Errors
     /// The errors of [`RealContext::carry_out`], and an interruption.
@@ -112,6 +112,18 @@ impl RealContext<'_> {
         contenders: Vec<Contender>,
         repetitions: u32,
     ) -> anyhow::Result<Comparison> {
+        self.compare_at_once(AT_ONCE, name, workload, cluster, (contenders, repetitions))
+    }
+
+    /// Does the same with this many runs at the same time: one where maps use the processors.
+    pub(super) fn compare_at_once(
+        &self,
+        at_once: NonZeroU32,
+        name: &str,
+        workload: &Workload,
+        cluster: &ClusterConfig,
+        (contenders, repetitions): (Vec<Contender>, u32),
+    ) -> anyhow::Result<Comparison> {
         let options = Options {
             contenders,
             against: None,
@@ -120,7 +132,7 @@ impl RealContext<'_> {
             directory: self.directory.join(name),
             resume: true,
             warm_up: true,
-            at_once: AT_ONCE,
+            at_once,
             // A quick run judges nothing.
             others_max: self.scaled(None, Some(OTHERS_MAX), Some(OTHERS_MAX)),
             calibrate: false,

@@ -22,7 +22,7 @@ const WORKERS: u32 = 4;
 const SLOTS: u32 = 2;
 
 /// Rate limit of each worker's shuffle, in bytes per second.
-const NIC: NonZeroU64 = NonZeroU64::new(4_000_000).expect("above 0");
+const NIC: NonZeroU64 = NonZeroU64::new(1_000_000).expect("above 0");
 
 /// Approximate sleep of a map task, in seconds.
 const TASK_SECONDS: f64 = 0.1;

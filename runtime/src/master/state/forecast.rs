@@ -1,6 +1,7 @@
 //! Time left of live jobs, forecast when it is queried, with the interval that earlier forecasts suggest.
 
 use super::deciders::LiveDeciders;
+use crate::deciders::is_program;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::{Core, CoreJobState, JobSnapshot};
 use gristmill_scheduler::ids::JobId;
@@ -111,7 +112,12 @@ impl Accuracy {
 }
 
 fn forecast(core: &Core, deciders: &LiveDeciders) -> Option<BTreeMap<JobId, Span>> {
-    let policy = deciders.registry.make_policy(&deciders.names.policy).ok()?;
+    // Another program would be started for each forecast.
+    let name = &deciders.names.policy;
+    if is_program(name) {
+        return None;
+    }
+    let policy = deciders.registry.make_policy(name).ok()?;
     // A forecast is information: an error in the simulation must not end the master.
     catch_unwind(AssertUnwindSafe(|| time_left(core, Deciders::with_policy(policy)))).ok()?
 }

@@ -36,6 +36,11 @@ pub(crate) const IDLE_SLOTS_MAX: u32 = 100_000;
 /// Maximum units of a job at a station, and last slot in which it may arrive. All numbers up to here are exact.
 pub const UNITS_MAX: f64 = 1e9;
 
+/// Refuses the schedule of a policy that has stopped to decide.
+fn check_policy(policy: &dyn Policy) -> Result<(), SimError> {
+    policy.failure().map_or(Ok(()), |words| Err(SimError::Policy { words: words.to_owned() }))
+}
+
 /// Runs these jobs, given in the order of arrival, until all have ended. `sink` receives the record of each job at the
 /// end of its last slot. After each slot `observer` receives its number, from 1, and the served jobs, in the order of
 /// their first machine. Slots without any job are skipped.
@@ -62,7 +67,7 @@ pub fn run(
         run.slot += 1;
         run.notify_of_previous_slot(policy);
         if run.present == 0 {
-            let Some(next) = jobs.get(run.next) else { return Ok(()) };
+            let Some(next) = jobs.get(run.next) else { return check_policy(policy) };
             run.slot = run.slot.max(slot_of(next.arrival));
         }
         run.let_arrive(policy, sink);

@@ -31,7 +31,7 @@ pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
 }
 
 /// Rate limit of each worker's shuffle where policies are compared, in bytes per second.
-const NIC: NonZeroU64 = NonZeroU64::new(4_000_000).expect("above 0");
+const NIC: NonZeroU64 = NonZeroU64::new(1_000_000).expect("above 0");
 
 /// Mean time for which a job keeps all map slots busy where policies are compared, seconds.
 const MEAN_SECONDS: f64 = 0.6;

@@ -96,7 +96,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let interval = maps / (LOAD * rate);
     let duration = context.scaled(0.2, 1.0, 5.0) * RUN_SECONDS;
     let jobs = (duration / interval).ceil().clamp(4.0, 400.0) as u32;
-    let repetitions = context.scaled(1, 6, 20);
+    let repetitions = context.scaled(1, if application.name == FEW { 6 } else { 12 }, 20);
     let draw = |seed| work.draw(jobs, interval, [maps, reduces], seed);
     let simulated = context.scaled(20, 300, 1000);
     let draws = SimulatedDraws {
@@ -135,28 +135,28 @@ const SLEEPING_SPEEDS: [f64; 2] = [1.0, 0.8];
 
 const MIB: u64 = 1 << 20;
 
-/// Returns all applications; in a quick run one of each kind.
+/// Returns all applications; in a quick run one of each kind. The thesis' Sort is not among them: as many clusters of it
+/// as run at once need more than two processors for its reduces, and its maps then take twice as long at one time as at
+/// another.
 fn all(context: &RealContext<'_>) -> Vec<Application> {
     let bytes = context.scaled(8, 16, 128) * MIB;
-    let seed = context.first_seed;
-    let data = |name: &str, kind| vec![DataSet { name: name.to_owned(), kind, bytes, seed }];
     let kind = |job: &str, arguments: &[&str]| JobKind {
         split_bytes: Some(bytes / u64::from(MAPS)),
         reduces: Some(2),
         ..JobKind::new(job, arguments)
     };
-    let text = || data("text", generate::Kind::Text);
+    let text =
+        DataSet { name: "text".to_owned(), kind: generate::Kind::Text, bytes, seed: context.first_seed };
     let contenders = contenders(&PLACEMENTS);
-    let real = |name, title, kind, data| {
+    let real = |name, title, kind| {
+        let data = vec![text.clone()];
         let work = ApplicationWork::Program { kind: Box::new(kind), data, maps: MAPS };
         Application { name, title, work, speeds: SPEEDS, contenders: contenders.clone() }
     };
     let grep = JobKind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
-    let sort = kind("sort", &["{data}/records"]);
     let mut all = vec![
-        real("grep", "Grep", grep, text()),
-        real("wordcount", "WordCount", kind("wordcount", &["{data}/text"]), text()),
-        real("sort", "Sort", sort, data("records", generate::Kind::Records)),
+        real("grep", "Grep", grep),
+        real("wordcount", "WordCount", kind("wordcount", &["{data}/text"])),
         sleeping("delayed", "A job that sleeps delayed exponential times", (MAPS, 0.02), contenders.clone()),
         sleeping(FEW, "A job of a few long maps", (2 * WORKERS, 0.4), of_few()),
     ];

@@ -149,7 +149,7 @@ impl<'a> Engine<'a> {
         loop {
             if self.events.is_empty() {
                 if next.is_none() && self.jobs.is_empty() {
-                    return Ok(self.sum_up());
+                    return self.sum_up();
                 }
                 let arrival = next.as_ref().and_then(|(job, _)| self.arrival_of(job));
                 let report = self.reports.by_arrival.first_key_value().map(|(&(time, _), _)| time);
@@ -241,7 +241,11 @@ impl<'a> Engine<'a> {
         span_of(self.config.report[usize::from(kind == TaskKind::Reduce)]) + waits.unwrap_or(Span(0))
     }
 
-    fn sum_up(mut self) -> ClusterSummary {
+    fn sum_up(mut self) -> Result<ClusterSummary, SimError> {
+        let panics = self.core.policy_panics();
+        if 0 < panics.count {
+            return Err(SimError::Policy { words: panics.last.clone() });
+        }
         let slots = |kind: TaskKind| {
             self.config.workers.iter().map(|worker| f64::from(worker.slots.count(kind))).sum::<f64>()
         };
@@ -253,6 +257,6 @@ impl<'a> Engine<'a> {
         );
         let span = self.done.summary.end - self.arrivals.first.unwrap_or(0.0);
         self.done.summary.utilisation = used.map(|used| if 0.0 < span { used / span } else { 0.0 });
-        self.done.summary
+        Ok(self.done.summary)
     }
 }

@@ -1,0 +1,426 @@
+//! A policy that is another program, such as a Python function: it reads what has changed and answers with an order.
+//!
+//! Both sides write JSON, one object per line. Before a plan the program gets the jobs that changed since the last line and
+//! those that left: `{"now": 12.5, "capacity": [8, 1, 8], "jobs": [{"seq": 3, ...}], "left": [1]}`, with the fields of
+//! [`ShownJob`]. It answers with the numbers (`seq`) of jobs, most urgent first: `{"order": [3, 2]}`. Every job gets all
+//! that it can use in this order, reduces before maps; jobs that it leaves out come last, by age.
+//!
+//! A program that does not start, ends, answers something else or not in time is ended, and jobs go by age from then on:
+//! [`Policy::failure`] says why. A simulation then fails; a master writes it to its log.
+
+use gristmill_scheduler::catalogue::{ArgumentError, Entry, Parameter};
+use gristmill_scheduler::plan::{Plan, Reason};
+use gristmill_scheduler::policy::{Ordered, Policy, ShuffleRule};
+use gristmill_scheduler::view::{Change, Handle, Row, View};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// Name of the policy, before the parameters.
+const NAME: &str = "program";
+
+/// Time that a program may take for an answer: a master decides nothing in the meantime. The first answer includes its
+/// start.
+const PATIENCE: Duration = Duration::from_millis(500);
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Maximum bytes of an answer: 20 for each of a hundred thousand jobs.
+const ANSWER_BYTES_MAX: u64 = 2 << 20;
+
+/// Catalogue entry of the policy.
+pub const ENTRY: Entry<dyn Policy> = Entry {
+    parameters: &[Parameter {
+        name: "path",
+        default: "",
+        meaning: "the program; one that ends in .py is run by python3",
+    }],
+    ..Entry::new(NAME, "the order that another program gives, for instance a Python function", |arguments| {
+        let path = arguments.text("path").unwrap_or_default();
+        let wanted = "a file that exists".to_owned();
+        match Path::new(path).is_file() {
+            true => Ok(Box::new(ProgramPolicy::new(path))),
+            false => Err(ArgumentError::Value { name: "path", value: path.to_owned(), wanted }),
+        }
+    })
+};
+
+/// Job as the program sees it. Amounts are per station: map, shuffle, reduce, as in [`Row`].
+#[derive(Serialize)]
+struct ShownJob {
+    seq: u64,
+    arrival: f64,
+    deadline: Option<f64>,
+    weight: f64,
+    priority: i32,
+    pool: Option<u32>,
+    started: bool,
+    known: bool,
+    whole: [f64; 3],
+    left: [f64; 3],
+    can: [f64; 3],
+    held: [f64; 3],
+    done: u32,
+    done_time: f64,
+}
+
+impl ShownJob {
+    fn new(row: &Row) -> Self {
+        // JSON has no infinity.
+        let finite = |number: f64| if number.is_finite() { number } else { f64::MAX };
+        Self {
+            seq: row.seq,
+            arrival: row.arrival.seconds(),
+            deadline: row.deadline.map(|at| at.seconds()),
+            weight: row.weight,
+            priority: row.priority,
+            pool: row.pool,
+            started: row.started,
+            known: row.known,
+            whole: row.whole.map(finite).0,
+            left: row.left.map(finite).0,
+            can: row.can.map(finite).0,
+            held: row.held.map(finite).0,
+            done: row.done,
+            done_time: row.done_time,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Question {
+    now: f64,
+    capacity: [f64; 3],
+    jobs: Vec<ShownJob>,
+    left: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    order: Vec<u64>,
+}
+
+/// Running program, with a thread for each pipe: it may stop to read as well as to write.
+struct PolicyProcess {
+    child: Child,
+    questions: SyncSender<Vec<u8>>,
+    answers: Receiver<Vec<u8>>,
+    answered: bool,
+}
+
+impl PolicyProcess {
+    fn start(path: &str) -> Result<Self, String> {
+        let mut command = match path.ends_with(".py") {
+            true => {
+                let mut python = Command::new("python3");
+                python.arg(path);
+                python
+            }
+            false => Command::new(path),
+        };
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(|error| format!("it does not start: {error}"))?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("it has no pipes".to_owned());
+        };
+        let (questions, asked) = sync_channel::<Vec<u8>>(1);
+        let (answering, answers) = sync_channel(1);
+        std::thread::spawn(move || {
+            while let Ok(question) = asked.recv() {
+                if stdin.write_all(&question).and_then(|()| stdin.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        std::thread::spawn(move || {
+            let mut stdout = BufReader::new(stdout);
+            loop {
+                let mut line = Vec::new();
+                match stdout.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line) {
+                    Ok(1..) if line.ends_with(b"\n") && answering.send(line).is_ok() => {}
+                    _ => return,
+                }
+            }
+        });
+        Ok(Self { child, questions, answers, answered: false })
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<Answer, String> {
+        let mut line = serde_json::to_vec(question).map_err(|error| error.to_string())?;
+        line.push(b'\n');
+        let patience = if self.answered { PATIENCE } else { START_PATIENCE };
+        let ended = || "it ended".to_owned();
+        self.questions.send(line).map_err(|_| ended())?;
+        let answer = self.answers.recv_timeout(patience).map_err(|error| match error {
+            RecvTimeoutError::Timeout => format!("it did not answer within {} s", patience.as_secs_f64()),
+            RecvTimeoutError::Disconnected => ended(),
+        })?;
+        self.answered = true;
+        let unusable = |error| {
+            format!(
+                "it answered `{}`: {error}",
+                String::from_utf8_lossy(&answer[..answer.len().min(80)]).trim_end()
+            )
+        };
+        serde_json::from_slice(&answer).map_err(unusable)
+    }
+}
+
+impl Drop for PolicyProcess {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Policy of another program.
+struct ProgramPolicy {
+    path: String,
+    process: Option<PolicyProcess>,
+    failure: Option<String>,
+    /// Live jobs, with their place in the last order; jobs without one come last.
+    places: BTreeMap<Handle, u64>,
+    seqs: BTreeMap<u64, Handle>,
+    changed: BTreeSet<Handle>,
+    left: Vec<u64>,
+    jobs: Ordered<(u64, u64)>,
+}
+
+impl ProgramPolicy {
+    fn new(path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            process: None,
+            failure: None,
+            places: BTreeMap::new(),
+            seqs: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            left: Vec::new(),
+            jobs: Ordered::default(),
+        }
+    }
+
+    fn place(&mut self, view: View<'_>, change: Change) {
+        let places = &self.places;
+        self.jobs.observe(view, change, |view, job| {
+            (places.get(&job).copied().unwrap_or(u64::MAX), view.row(job).seq)
+        });
+    }
+
+    /// Asks the program if anything has changed, and puts the jobs into its order.
+    fn reorder(&mut self, view: View<'_>) -> Result<(), String> {
+        if self.changed.is_empty() && self.left.is_empty() {
+            return Ok(());
+        }
+        let jobs = std::mem::take(&mut self.changed).into_iter().map(|job| ShownJob::new(view.row(job)));
+        let question = Question {
+            now: view.now.seconds(),
+            capacity: view.cap.map(|capacity| if capacity.is_finite() { capacity } else { f64::MAX }).0,
+            jobs: jobs.collect(),
+            left: std::mem::take(&mut self.left),
+        };
+        if self.process.is_none() {
+            self.process = Some(PolicyProcess::start(&self.path)?);
+        }
+        let Some(process) = &mut self.process else { return Ok(()) };
+        let Answer { order } = process.ask(&question)?;
+        let mut places = BTreeMap::new();
+        for (place, seq) in (0..).zip(&order) {
+            // An unknown job is an error of the program: it would wait forever for one that it means.
+            let job = self.seqs.get(seq).ok_or_else(|| format!("it named job {seq}, which is not there"))?;
+            if places.insert(*job, place).is_some() {
+                return Err(format!("it named job {seq} twice"));
+            }
+        }
+        let moved: Vec<Handle> =
+            self.seqs.values().copied().filter(|job| places.get(job) != self.places.get(job)).collect();
+        self.places = places;
+        self.place(View { touched: &moved, ..view }, Change::Progress);
+        Ok(())
+    }
+
+    /// Ends the program, and orders all jobs by age.
+    fn fail(&mut self, view: View<'_>, why: &str) {
+        self.process = None;
+        self.failure = Some(format!("policy program {}: {why}; jobs go by age", self.path));
+        self.places.clear();
+        let all: Vec<Handle> = self.seqs.values().copied().collect();
+        self.place(View { touched: &all, ..view }, Change::Progress);
+    }
+}
+
+impl Policy for ProgramPolicy {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn counts_slots(&self) -> bool {
+        true
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn observe(&mut self, view: View<'_>, change: Change) {
+        if let Change::Left(job) = change {
+            let seq = view.row(job).seq;
+            self.seqs.remove(&seq);
+            self.places.remove(&job);
+            self.changed.remove(&job);
+            self.left.push(seq);
+        }
+        for &job in view.touched {
+            self.seqs.insert(view.row(job).seq, job);
+            self.changed.insert(job);
+        }
+        if self.failure.is_some() {
+            self.changed.clear();
+            self.left.clear();
+        }
+        self.place(view, change);
+    }
+
+    fn explain(&self, _view: View<'_>, _job: Handle) -> Vec<String> {
+        self.failure.iter().cloned().collect()
+    }
+
+    fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
+        if self.failure.is_none()
+            && let Err(why) = self.reorder(view)
+        {
+            self.fail(view, &why);
+        }
+        let places = &self.places;
+        self.jobs.plan(view, plan, ShuffleRule::All, |_, job| match places.get(&job) {
+            Some(&place) => Reason::Place { order: "of the policy program", place: place as u32 + 1 },
+            None => Reason::Oldest,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gristmill_scheduler::estimate::Oracle;
+    use gristmill_scheduler::event::Slots;
+    use gristmill_scheduler::policy::by_name;
+    use gristmill_scheduler::sim::SimError;
+    use gristmill_scheduler::sim::cluster::{Config, Deciders, Observer, TaskRun, run};
+    use gristmill_scheduler::workload::Job;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
+    use std::fs;
+
+    /// Simulations that the program decides too; 1,000 with this variable.
+    const CASES: &str = "GRISTMILL_POLICY_CASES";
+
+    #[derive(Default)]
+    struct Tasks(Vec<TaskRun>);
+
+    impl Observer for Tasks {
+        fn task(&mut self, run: &TaskRun) {
+            self.0.push(*run);
+        }
+    }
+
+    fn simulate(policy: Box<dyn Policy>, jobs: Vec<Job>) -> Result<Vec<TaskRun>, SimError> {
+        let deciders = Deciders { estimator: Some(Box::new(Oracle)), ..Deciders::with_policy(policy) };
+        let mut tasks = Tasks::default();
+        run(&Config::uniform(2, Slots::Unified(2)), deciders, jobs, &mut tasks, &mut |_| {}).map(|_| tasks.0)
+    }
+
+    fn jobs(seed: u64) -> Vec<Job> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut arrival = 0.0;
+        let job = |_| {
+            arrival += random.random_range(0.0..3.0);
+            let mut tasks = |most: usize| -> Vec<f64> {
+                (0..random.random_range(0..most)).map(|_| random.random_range(0.1..3.0)).collect()
+            };
+            let maps = [vec![1.0], tasks(6)].concat();
+            Job { arrival, reduces: tasks(3), maps, ..Job::default() }
+        };
+        (0..12).map(job).collect()
+    }
+
+    /// Answers with the order of a function, which gets the present jobs by their numbers.
+    const SERVE: &str = r#"
+import json, sys, time
+def serve(order):
+    jobs = {}
+    for line in sys.stdin:
+        question = json.loads(line)
+        jobs.update((job["seq"], job) for job in question["jobs"])
+        for seq in question["left"]: jobs.pop(seq, None)
+        print(json.dumps({"order": order(jobs)}), flush=True)
+"#;
+
+    /// Program of this text, and the policy that it is.
+    struct Script {
+        directory: tempfile::TempDir,
+    }
+
+    impl Script {
+        fn new(text: &str) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join("policy.py"), format!("{SERVE}{text}")).unwrap();
+            Self { directory }
+        }
+
+        fn policy(&self) -> Box<dyn Policy> {
+            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py").to_str().unwrap()))
+        }
+    }
+
+    #[test]
+    fn shortest_job_first_in_python_decides_as_the_one_in_rust() {
+        let shortest = Script::new(
+            "serve(lambda jobs: sorted(jobs, key=lambda seq: (jobs[seq]['whole'][0] + jobs[seq]['whole'][2], seq)))",
+        );
+        let cases = std::env::var(CASES).ok().and_then(|cases| cases.parse().ok()).unwrap_or(50);
+        for seed in 0..cases {
+            let wanted = simulate(by_name("psjf").unwrap(), jobs(seed)).unwrap();
+            let found = simulate(shortest.policy(), jobs(seed)).unwrap();
+            assert_eq!(found, wanted, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_fails_ends_a_simulation_with_its_reason() {
+        let after_one = |then: &str| {
+            format!(
+                "calls = []\ndef order(jobs):\n    calls.append(1)\n    if len(calls) > 1: {then}\n    return list(jobs)\nserve(order)"
+            )
+        };
+        let nonsense =
+            "import json\nfor line in sys.stdin: print(json.dumps({'order': 'first'}), flush=True)";
+        for (text, reason) in [
+            (after_one("sys.exit(3)"), "it ended"),
+            (after_one("raise KeyError(1)"), "it ended"),
+            (after_one("time.sleep(60)"), "it did not answer within 0.5 s"),
+            (after_one("return [99]"), "it named job 99, which is not there"),
+            (after_one("return list(jobs) + list(jobs)"), "twice"),
+            (nonsense.to_owned(), "it answered `{\"order\": \"first\"}`"),
+            ("syntax error".to_owned(), "it ended"),
+        ] {
+            let script = Script::new(&text);
+            let error = simulate(script.policy(), jobs(1)).unwrap_err().to_string();
+            assert!(error.contains(reason) && error.ends_with("jobs go by age"), "{text}: {error}");
+        }
+        let absent =
+            simulate(Box::new(ProgramPolicy::new("/absent/program")), jobs(1)).unwrap_err().to_string();
+        assert!(absent.contains("it does not start"), "{absent}");
+    }
+
+    #[test]
+    fn jobs_that_an_order_leaves_out_come_last_by_age() {
+        let nothing = Script::new("serve(lambda jobs: [])");
+        let fifo = simulate(by_name("fifo").unwrap(), jobs(2)).unwrap();
+        assert_eq!(simulate(nothing.policy(), jobs(2)).unwrap(), fifo);
+    }
+}

@@ -1,0 +1,115 @@
+//! Traces of one job per line of numbers: the standard workload format of parallel machines, and the coflow benchmark.
+
+use super::reading::TASKS_MAX;
+use super::{Job, LineError, Reading, Trace, WorkloadError};
+use crate::station::PerStation;
+use std::str::SplitWhitespace;
+
+/// Takes a number of at least 0.
+fn number(cells: &mut SplitWhitespace<'_>, field: &'static str) -> Result<f64, LineError> {
+    let value = cells.next().unwrap_or_default();
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && 0.0 <= *number);
+    let wanted = "a finite number at least 0";
+    number.ok_or_else(|| LineError::Field { field, value: value.to_owned(), wanted })
+}
+
+/// Takes a whole number of at most [`TASKS_MAX`].
+fn count(cells: &mut SplitWhitespace<'_>, field: &'static str) -> Result<usize, LineError> {
+    let value = cells.next().unwrap_or_default();
+    let number = value.parse::<usize>().ok().filter(|number| *number <= TASKS_MAX);
+    let wanted = "a whole number of tasks";
+    number.ok_or_else(|| LineError::Field { field, value: value.to_owned(), wanted })
+}
+
+/// Reads the jobs of lines that are not empty. Those without a job are left out.
+fn read<'a>(
+    lines: impl Iterator<Item = (u64, &'a str)>,
+    reading: &Reading,
+    job: impl Fn(&'a str) -> Result<Option<Job>, LineError>,
+) -> Result<Trace, WorkloadError> {
+    let (mut trace, mut tasks) = (Trace::default(), 0_usize);
+    for (line, text) in lines.filter(|(_, text)| !text.trim().is_empty()) {
+        let Some(job) = job(text).transpose() else { continue };
+        tasks += job.as_ref().map_or(0, |job| job.maps.len() + job.reduces.len());
+        if TASKS_MAX < tasks {
+            return Err(WorkloadError::Tasks { line, limit: TASKS_MAX, needed: None });
+        }
+        trace.add_line(line, job, reading)?;
+    }
+    Ok(trace)
+}
+
+/// Reads the standard workload format (Feitelson's Parallel Workloads Archive): 18 columns separated by blanks, and
+/// comments behind `;`. Used are the submit time (2), the run time (4), the allocated processors (5, or if unknown the
+/// requested ones, 8), in seconds, the user (12) as name, and the queue (15) as pool. Jobs that did not run, with a run time or
+/// processors of -1 or 0, are left out.
+///
+/// Assumed: a job of n processors is n maps as long as its run, which need not run together; it shuffles nothing.
+pub(super) fn read_swf(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
+    let lines = (1..).zip(text.lines().map(|line| line.split(';').next().unwrap_or_default()));
+    read(lines, reading, |line| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        if cells.len() < 18 {
+            return Err(LineError::Cells { found: cells.len(), wanted: "18".to_owned() });
+        }
+        let at = |column: usize| cells[column - 1].split_whitespace();
+        let known = |column: usize| !matches!(cells[column - 1], "-1" | "0");
+        let processors = if known(5) { 5 } else { 8 };
+        if !known(4) || !known(processors) {
+            return Ok(None);
+        }
+        let (arrival, run) = (number(&mut at(2), "submit time")?, number(&mut at(4), "run time")?);
+        let processors = count(&mut at(processors), "processors")?;
+        Ok(Some(Job {
+            arrival,
+            work: PerStation::new(run * processors as f64, 0.0, 0.0),
+            maps: vec![run; processors],
+            pool: cells[14].parse().ok(),
+            name: Some(format!("user {}", cells[11])),
+            ..Job::default()
+        }))
+    })
+}
+
+/// Reads the coflow benchmark (Chowdhury, FB2010-1Hr-150-0): a line of the numbers of ports and coflows, then for each
+/// coflow its name, arrival in milliseconds, number of mappers and their racks, number of reducers, and for each its rack
+/// and megabytes, as `7:120.0`.
+///
+/// Assumed: maps and reduces take no time; a megabyte is 10⁶ bytes; every reducer of a job receives the same, and racks
+/// are not kept, since homes are chosen anew.
+pub(super) fn read_coflows(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
+    let lines = (1..).zip(text.lines()).skip(1);
+    read(lines, reading, |line| {
+        let mut cells = line.split_whitespace();
+        let name = cells.next().unwrap_or_default();
+        let arrival = number(&mut cells, "arrival")? / 1e3;
+        let maps = count(&mut cells, "number of mappers")?;
+        if maps != cells.by_ref().take(maps).count() {
+            return Err(LineError::Cells { found: maps, wanted: "a rack for each mapper".to_owned() });
+        }
+        let reduces = count(&mut cells, "number of reducers")?;
+        let (mut megabytes, mut found) = (0.0, 0);
+        for cell in cells {
+            let of_rack = cell.split_once(':').map_or("", |(_, megabytes)| megabytes);
+            megabytes += number(&mut of_rack.split_whitespace(), "megabytes of a reducer")?;
+            found += 1;
+        }
+        if reduces != found {
+            let wanted = format!("megabytes of {reduces} reducers");
+            return Err(LineError::Cells { found, wanted });
+        }
+        if maps == 0 || reduces == 0 {
+            return Err(LineError::NoTasks);
+        }
+        let shuffle_bytes = megabytes * 1e6;
+        Ok(Some(Job {
+            arrival,
+            work: PerStation::new(0.0, shuffle_bytes / reading.costs.network, 0.0),
+            maps: vec![0.0; maps],
+            reduces: vec![0.0; reduces],
+            shuffle_bytes,
+            name: Some(format!("coflow {name}")),
+            ..Job::default()
+        }))
+    })
+}
