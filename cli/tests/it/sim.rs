@@ -118,7 +118,7 @@ fn a_metric_that_the_model_does_not_have_is_refused_before_anything_runs() {
     let cases = [
         ("fluid", "reduce-use"),
         ("slotted", "shuffle-use"),
-        ("cluster", "efficiency-ratio"),
+        ("cluster", "free-slots"),
         ("fluid", "slot-cpu"),
     ];
     for (model, metric) in cases {
@@ -126,6 +126,26 @@ fn a_metric_that_the_model_does_not_have_is_refused_before_anything_runs() {
         let arguments = ["sim", "--model", model, "--workload", "overlap:jobs=5", "--metrics", metric];
         sandbox.run(arguments).expect_code(2).expect_words(&[&words[0], &words[1]]);
     }
+}
+
+#[test]
+fn no_schedule_of_the_cluster_model_beats_its_bound_and_drawn_times_have_none() {
+    let sandbox = Sandbox::new();
+    let jobs = sandbox.write("one.csv", "arrival,maps,reduces\n0,2x2,1\n");
+    let ratio = |workload: &str, policy: &str| {
+        let arguments =
+            ["sim", "--model", "cluster", "--workers", "2", "--slots", "1", "--workload", workload];
+        let arguments = arguments.into_iter().chain(["--policy", policy, "--bound", "--json"]);
+        let json = sandbox.run_well(arguments).json();
+        json["policies"][0]["metrics"]["efficiency-ratio"]["mean"].as_f64().unwrap()
+    };
+    assert_eq!(ratio(&jobs, "fifo"), 1.0, "the longest map and the longest reduce");
+    for policy in ["fifo", "gristmill", "gristmill+divide"] {
+        assert!(1.0 <= ratio("mix:load=0.7,slots=2,jobs=40", policy), "{policy}");
+    }
+    let drawn = sandbox.write("workers.csv", "count,slots,speed,a,b,t\n2,1,1,1,0,0\n");
+    let arguments = ["sim", "--model", "cluster", "--workers", &drawn, "--workload", &jobs, "--bound"];
+    sandbox.run(arguments).expect_code(2).expect_words(&["--bound needs times of tasks"]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) fn read_swf(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
 /// and megabytes, as `7:120.0`.
 ///
 /// Assumed: maps and reduces take no time; a megabyte is 10⁶ bytes; every reducer of a job receives the same, and racks
-/// are not kept, since homes are chosen anew.
+/// are not kept, since the placement chooses homes.
 pub(super) fn read_coflows(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
     let lines = (1..).zip(text.lines()).skip(1);
     read(lines, reading, |line| {

@@ -42,7 +42,7 @@ struct Forecasts {
     accuracy: Accuracy,
 }
 
-/// What jobs took from their first forecast on, divided by what was forecast.
+/// Times that jobs took from their first forecast on, divided by the times forecast.
 #[derive(Default)]
 struct Accuracy {
     first: BTreeMap<JobId, (Time, Span)>,

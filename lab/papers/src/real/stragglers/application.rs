@@ -18,11 +18,11 @@ pub(super) struct Application {
     pub(super) contenders: Vec<Contender>,
 }
 
-/// What a job does.
+/// Work of a job.
 pub(super) enum ApplicationWork {
     /// A program on data.
     Program { kind: Box<JobKind>, data: Vec<DataSet>, maps: u32 },
-    /// Sleeping maps that take at least so many seconds, and exponential ones of the same mean on top.
+    /// Sleeping maps that take at least `least` seconds, and exponential ones of the same mean on top.
     Sleep { maps: u32, least: f64 },
 }
 
