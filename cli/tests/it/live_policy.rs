@@ -291,7 +291,7 @@ fn a_policy_program_that_fails_costs_no_job_and_is_named() {
     for (name, order, reason) in [
         ("ends.py", "sys.exit(1)", "it ended"),
         ("nonsense.py", "[99]", "it named job 99, which is not there"),
-        ("hangs.py", "sys.stdin.read() and list(seqs)", "it did not answer within"),
+        ("hangs.py", "sys.stdin.read() and list(seqs)", "it did not answer with a line"),
     ] {
         let sandbox = Sandbox::new();
         let policy = policy_program(

@@ -12,12 +12,14 @@ use gristmill_scheduler::catalogue::{ArgumentError, Entry, Parameter};
 use gristmill_scheduler::plan::{Plan, Reason};
 use gristmill_scheduler::policy::{Ordered, Policy, ShuffleRule};
 use gristmill_scheduler::view::{Change, Handle, Row, View};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
 /// Name of the policy, before the parameters.
@@ -40,10 +42,13 @@ pub const ENTRY: Entry<dyn Policy> = Entry {
     }],
     ..Entry::new(NAME, "the order that another program gives, for instance a Python function", |arguments| {
         let path = arguments.text("path").unwrap_or_default();
-        let wanted = "a file that exists".to_owned();
-        match Path::new(path).is_file() {
-            true => Ok(Box::new(ProgramPolicy::new(path))),
-            false => Err(ArgumentError::Value { name: "path", value: path.to_owned(), wanted }),
+        // Absolute, so that it is the same file for every process, and neither an option nor looked up.
+        match std::fs::canonicalize(path).ok().filter(|path| path.is_file()) {
+            Some(path) => Ok(Box::new(ProgramPolicy::new(path))),
+            None => {
+                let (value, wanted) = (path.to_owned(), "a file that exists".to_owned());
+                Err(ArgumentError::Value { name: "path", value, wanted })
+            }
         }
     })
 };
@@ -107,22 +112,22 @@ struct Answer {
 struct PolicyProcess {
     child: Child,
     questions: SyncSender<Vec<u8>>,
-    answers: Receiver<Vec<u8>>,
+    answers: Receiver<Result<Vec<u8>, String>>,
     answered: bool,
 }
 
 impl PolicyProcess {
-    fn start(path: &str) -> Result<Self, String> {
-        let mut command = match path.ends_with(".py") {
-            true => {
-                let mut python = Command::new("python3");
-                python.arg(path);
-                python
-            }
-            false => Command::new(path),
+    fn start(path: &Path) -> Result<Self, String> {
+        let mut command = if path.extension().is_some_and(|ending| ending == "py") {
+            let mut python = Command::new("python3");
+            python.arg(path);
+            python
+        } else {
+            Command::new(path)
         };
-        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| format!("it does not start: {error}"))?;
+        // A group of its own, which ends as a whole.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("it does not start: {error}"))?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("it has no pipes".to_owned());
         };
@@ -137,11 +142,10 @@ impl PolicyProcess {
         });
         std::thread::spawn(move || {
             let mut stdout = BufReader::new(stdout);
-            loop {
-                let mut line = Vec::new();
-                match stdout.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line) {
-                    Ok(1..) if line.ends_with(b"\n") && answering.send(line).is_ok() => {}
-                    _ => return,
+            while let Some(answer) = read_answer(&mut stdout) {
+                let last = answer.is_err();
+                if answering.send(answer).is_err() || last {
+                    return;
                 }
             }
         });
@@ -151,35 +155,55 @@ impl PolicyProcess {
     fn ask(&mut self, question: &Question) -> Result<Answer, String> {
         let mut line = serde_json::to_vec(question).map_err(|error| error.to_string())?;
         line.push(b'\n');
-        let patience = if self.answered { PATIENCE } else { START_PATIENCE };
+        match self.answers.try_recv() {
+            Ok(_) => return Err("it answered more often than it was asked".to_owned()),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+        }
         let ended = || "it ended".to_owned();
-        self.questions.send(line).map_err(|_| ended())?;
-        let answer = self.answers.recv_timeout(patience).map_err(|error| match error {
-            RecvTimeoutError::Timeout => format!("it did not answer within {} s", patience.as_secs_f64()),
-            RecvTimeoutError::Disconnected => ended(),
+        self.questions.try_send(line).map_err(|error| match error {
+            TrySendError::Full(_) => "it does not read what it is asked".to_owned(),
+            TrySendError::Disconnected(_) => ended(),
         })?;
+        let patience = if self.answered { PATIENCE } else { START_PATIENCE };
+        let answer = self.answers.recv_timeout(patience).map_err(|error| match error {
+            RecvTimeoutError::Timeout => format!(
+                "it did not answer with a line, ended by a newline, within {} s",
+                patience.as_secs_f64()
+            ),
+            RecvTimeoutError::Disconnected => ended(),
+        })??;
         self.answered = true;
-        let unusable = |error| {
-            format!(
-                "it answered `{}`: {error}",
-                String::from_utf8_lossy(&answer[..answer.len().min(80)]).trim_end()
-            )
-        };
-        serde_json::from_slice(&answer).map_err(unusable)
+        let start = || String::from_utf8_lossy(&answer[..answer.len().min(80)]).trim_end().to_owned();
+        serde_json::from_slice(&answer).map_err(|error| format!("it answered `{}`: {error}", start()))
+    }
+}
+
+/// Reads a line; `None` at the end.
+fn read_answer(stdout: &mut BufReader<ChildStdout>) -> Option<Result<Vec<u8>, String>> {
+    let mut line = Vec::new();
+    let read = stdout.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line).ok()?;
+    match line.ends_with(b"\n") {
+        true => Some(Ok(line)),
+        false if read as u64 == ANSWER_BYTES_MAX => {
+            Some(Err(format!("its answer is longer than {ANSWER_BYTES_MAX} bytes")))
+        }
+        false => None,
     }
 }
 
 impl Drop for PolicyProcess {
     fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
+        // The program and what it started may have ended.
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.wait();
     }
 }
 
 /// Policy of another program.
 struct ProgramPolicy {
-    path: String,
+    path: PathBuf,
     process: Option<PolicyProcess>,
     failure: Option<String>,
     /// Live jobs, with their place in the last order; jobs without one come last.
@@ -191,9 +215,9 @@ struct ProgramPolicy {
 }
 
 impl ProgramPolicy {
-    fn new(path: &str) -> Self {
+    fn new(path: PathBuf) -> Self {
         Self {
-            path: path.to_owned(),
+            path,
             process: None,
             failure: None,
             places: BTreeMap::new(),
@@ -246,7 +270,7 @@ impl ProgramPolicy {
     /// Ends the program, and orders all jobs by age.
     fn fail(&mut self, view: View<'_>, why: &str) {
         self.process = None;
-        self.failure = Some(format!("policy program {}: {why}; jobs go by age", self.path));
+        self.failure = Some(format!("policy program {}: {why}; jobs go by age", self.path.display()));
         self.places.clear();
         let all: Vec<Handle> = self.seqs.values().copied().collect();
         self.place(View { touched: &all, ..view }, Change::Progress);
@@ -373,7 +397,7 @@ def serve(order):
         }
 
         fn policy(&self) -> Box<dyn Policy> {
-            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py").to_str().unwrap()))
+            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py")))
         }
     }
 
@@ -402,9 +426,15 @@ def serve(order):
         for (text, reason) in [
             (after_one("sys.exit(3)"), "it ended"),
             (after_one("raise KeyError(1)"), "it ended"),
-            (after_one("time.sleep(60)"), "it did not answer within 0.5 s"),
+            (after_one("time.sleep(60)"), "it did not answer with a line, ended by a newline, within 0.5 s"),
             (after_one("return [99]"), "it named job 99, which is not there"),
             (after_one("return list(jobs) + list(jobs)"), "twice"),
+            // It is noticed by its answers or by its pipe, whichever is full first.
+            ("while True: print('{\"order\": []}', flush=True)".to_owned(), "policy program"),
+            (
+                after_one("print(3 * 1024 * 1024 * 'x', flush=True); time.sleep(60)"),
+                "its answer is longer than",
+            ),
             (nonsense.to_owned(), "it answered `{\"order\": \"first\"}`"),
             ("syntax error".to_owned(), "it ended"),
         ] {
@@ -412,8 +442,9 @@ def serve(order):
             let error = simulate(script.policy(), jobs(1)).unwrap_err().to_string();
             assert!(error.contains(reason) && error.ends_with("jobs go by age"), "{text}: {error}");
         }
-        let absent =
-            simulate(Box::new(ProgramPolicy::new("/absent/program")), jobs(1)).unwrap_err().to_string();
+        let absent = simulate(Box::new(ProgramPolicy::new("/absent/program".into())), jobs(1))
+            .unwrap_err()
+            .to_string();
         assert!(absent.contains("it does not start"), "{absent}");
     }
 

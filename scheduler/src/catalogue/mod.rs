@@ -126,7 +126,9 @@ pub fn find<'a, T: ?Sized>(
 ) -> Result<(&'static Entry<T>, &'a str), CatalogueError> {
     let name = name_of(text);
     let arguments = text.split_once(':').map_or("", |(_, arguments)| arguments);
-    let entry = entries.iter().find(|entry| entry.name == name || entry.aliases.contains(&name));
+    // A name comes before another name of an earlier entry: that of an entry of one's own is not hidden.
+    let entry = entries.iter().find(|entry| entry.name == name);
+    let entry = entry.or_else(|| entries.iter().find(|entry| entry.aliases.contains(&name)));
     match entry {
         Some(entry) => Ok((entry, arguments)),
         None => Err(CatalogueError::Unknown {
@@ -206,6 +208,9 @@ mod tests {
         assert_eq!(entries.iter().map(|entry| entry.name).collect::<Vec<_>>(), ["half", "double"]);
         assert_eq!(call(&entries, "number", "double").map(|made| *made), Ok(0.0));
         assert_eq!(call(&entries, "number", "half").map(|made| *made), Ok(0.5));
+        const TWICE: Entry<f64> = Entry::new("twice", "", |_| Ok(Box::new(7.0)));
+        let entries_of_twice = with_own(vec![&ENTRY], &[&TWICE]);
+        assert_eq!(call(&entries_of_twice, "number", "twice").map(|made| *made), Ok(7.0), "not `double`");
         let refused = call_live(&entries, "number", "half").unwrap_err().to_string();
         assert_eq!(refused, "number `half` can only be simulated: it is slow");
         assert_eq!(call_live(&entries, "number", "double").map(|made| *made), Ok(0.0));

@@ -19,7 +19,6 @@ use crate::view::{Change, Row, View};
 
 /// Catalogue entry of the policy.
 pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[Entry {
-    aliases: &["sjf"],
     paper: "Harchol-Balter, chapter 32",
     parameters: &[PREEMPTIVE],
     ..Entry::new("psjf", "least total work first, of what a job had when it came", |arguments| {

@@ -19,12 +19,6 @@ fn job(arrival: f64, maps: Vec<f64>, reduces: Vec<f64>, name: &str) -> Result<Jo
     Ok(Job { arrival, work, maps, reduces, name: Some(name.to_owned()), ..Job::default() })
 }
 
-/// Makes arrivals relative to the first.
-fn from_first(trace: &mut Trace) {
-    let first = trace.jobs.iter().map(|job| job.arrival).fold(f64::INFINITY, f64::min);
-    trace.jobs.iter_mut().for_each(|job| job.arrival -= first);
-}
-
 /// Reads `batch_task.csv` of Alibaba's trace of 2018: nine columns without a header, of which the name of the task (stage),
 /// its number of instances, the name of its job, its status, and its start and end in seconds are used. A job is the stages
 /// of one name that ended (`Terminated`).
@@ -55,7 +49,7 @@ pub(super) fn read_alibaba(text: &str, reading: &Reading) -> Result<Trace, Workl
     for (name, (arrival, [maps, reduces])) in jobs {
         trace.jobs.extend(job(arrival, maps, reduces, name).ok());
     }
-    from_first(&mut trace);
+    trace.count_from_first();
     Ok(trace)
 }
 
@@ -142,7 +136,7 @@ pub(super) fn read_philly(text: &str, reading: &Reading) -> Result<Trace, Worklo
         };
         trace.add_line(place, job, reading)?;
     }
-    from_first(&mut trace);
+    trace.count_from_first();
     Ok(trace)
 }
 
@@ -209,32 +203,42 @@ struct SlsTask {
 /// Reads the input of Hadoop's scheduler load simulator: JSON objects, one per job, whose tasks have a duration or a start
 /// and an end in milliseconds, a type (`map`, `reduce`) and a count.
 pub(super) fn read_sls(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
-    let mut trace = Trace::default();
+    let (mut trace, mut tasks) = (Trace::default(), 0);
     for (place, found) in (1..).zip(serde_json::Deserializer::from_str(text).into_iter::<SlsJob>()) {
         let broken = found.is_err();
         let job = found
             .map_err(|error| LineError::Json { words: error.to_string() })
-            .and_then(|job| job.into_job(place));
+            .and_then(|job| job.into_job(place, TASKS_MAX - tasks));
+        tasks += job.as_ref().map_or(0, |job| job.maps.len() + job.reduces.len());
         // What follows a broken object cannot be found.
         let reading = if broken { Reading { skipped_max: 0, ..*reading } } else { *reading };
         trace.add_line(place, job, &reading)?;
     }
-    from_first(&mut trace);
+    trace.count_from_first();
     Ok(trace)
 }
 
 impl SlsJob {
-    fn into_job(self, place: u64) -> Result<Job, LineError> {
+    /// Makes the job, of at most this many tasks.
+    fn into_job(self, place: u64, tasks_max: usize) -> Result<Job, LineError> {
         let mut lengths = [Vec::new(), Vec::new()];
         for task in &self.tasks {
             let milliseconds = task.duration.or_else(|| Some(task.end? - task.start?)).unwrap_or(-1.0);
             let count = task.count.unwrap_or(1);
             let all = lengths.iter().map(Vec::len).sum::<usize>().saturating_add(count);
-            if !(milliseconds.is_finite() && 0.0 <= milliseconds && all <= TASKS_MAX) {
+            if tasks_max < all {
+                let (field, value) = ("count", count.to_string());
+                return Err(LineError::Field {
+                    field,
+                    value,
+                    wanted: "a number of tasks that all jobs may have",
+                });
+            }
+            if !(milliseconds.is_finite() && 0.0 <= milliseconds) {
                 let (field, value) = ("duration.ms", milliseconds.to_string());
                 return Err(LineError::Field { field, value, wanted: "milliseconds of a task" });
             }
-            let lengths = &mut lengths[usize::from(task.kind == "reduce")];
+            let lengths = &mut lengths[usize::from(task.kind.eq_ignore_ascii_case("reduce"))];
             lengths.resize(lengths.len() + count, milliseconds / 1e3);
         }
         let [maps, reduces] = lengths;

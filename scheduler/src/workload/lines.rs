@@ -47,13 +47,14 @@ fn read<'a>(
 /// Assumed: a job of n processors is n maps as long as its run, which need not run together; it shuffles nothing.
 pub(super) fn read_swf(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
     let lines = (1..).zip(text.lines().map(|line| line.split(';').next().unwrap_or_default()));
-    read(lines, reading, |line| {
+    let trace = read(lines, reading, |line| {
         let cells: Vec<&str> = line.split_whitespace().collect();
         if cells.len() < 18 {
             return Err(LineError::Cells { found: cells.len(), wanted: "18".to_owned() });
         }
         let at = |column: usize| cells[column - 1].split_whitespace();
-        let known = |column: usize| !matches!(cells[column - 1], "-1" | "0");
+        // What cannot be read is an error later.
+        let known = |column: usize| !cells[column - 1].parse::<f64>().is_ok_and(|number| number <= 0.0);
         let processors = if known(5) { 5 } else { 8 };
         if !known(4) || !known(processors) {
             return Ok(None);
@@ -68,6 +69,10 @@ pub(super) fn read_swf(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
             name: Some(format!("user {}", cells[11])),
             ..Job::default()
         }))
+    });
+    trace.map(|mut trace| {
+        trace.count_from_first();
+        trace
     })
 }
 
@@ -78,14 +83,23 @@ pub(super) fn read_swf(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
 /// Assumed: maps and reduces take no time; a megabyte is 10⁶ bytes; every reducer of a job receives the same, and racks
 /// are not kept, since the placement chooses homes.
 pub(super) fn read_coflows(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
-    let lines = (1..).zip(text.lines()).skip(1);
+    let mut lines = (1..).zip(text.lines());
+    let header: Vec<&str> = lines.next().map_or("", |(_, header)| header).split_whitespace().collect();
+    let coflows = text.lines().skip(1).filter(|line| !line.trim().is_empty()).count();
+    if header.len() != 2 || header[1].parse() != Ok(coflows) {
+        let (field, value) = ("first line", header.join(" "));
+        let error =
+            LineError::Field { field, value, wanted: "the numbers of ports and of the coflows that follow" };
+        Trace::default().add_line(1, Err(error), &Reading { skipped_max: 0, ..*reading })?;
+    }
     read(lines, reading, |line| {
         let mut cells = line.split_whitespace();
         let name = cells.next().unwrap_or_default();
         let arrival = number(&mut cells, "arrival")? / 1e3;
         let maps = count(&mut cells, "number of mappers")?;
-        if maps != cells.by_ref().take(maps).count() {
-            return Err(LineError::Cells { found: maps, wanted: "a rack for each mapper".to_owned() });
+        let found = cells.by_ref().take(maps).count();
+        if maps != found {
+            return Err(LineError::Cells { found, wanted: format!("racks of {maps} mappers") });
         }
         let reduces = count(&mut cells, "number of reducers")?;
         let (mut megabytes, mut found) = (0.0, 0);

@@ -38,6 +38,12 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Makes arrivals relative to the first.
+    pub(super) fn count_from_first(&mut self) {
+        let first = self.jobs.iter().map(|job| job.arrival).fold(f64::INFINITY, f64::min);
+        self.jobs.iter_mut().for_each(|job| job.arrival -= first);
+    }
+
     /// Adds a line of a trace.
     pub(super) fn add_line(
         &mut self,

@@ -230,7 +230,7 @@ fn a_job_of_the_standard_workload_format_is_as_many_maps_as_it_had_processors() 
     let [one, two] = &trace.jobs[..] else { panic!("{trace:?}") };
     assert_eq!(
         (one.arrival, &one.maps[..], one.pool, one.name.as_deref()),
-        (10.0, &[60.0; 4][..], Some(3), Some("user 7"))
+        (0.0, &[60.0; 4][..], Some(3), Some("user 7"))
     );
     assert_eq!(
         (two.maps.len(), two.pool),
@@ -264,6 +264,10 @@ fn a_coflow_is_a_job_without_work_whose_reducers_receive_the_megabytes() {
     );
     let odd = text.replace("7:120", "7:-1");
     assert!(trace_of_two(Format::Coflows, &odd).contains("`megabytes of a reducer` is `-1`"));
+    let few = text.replace("150 2", "150 3");
+    assert!(
+        error(Format::Coflows, &few).contains("`first line` is `150 3`, which is not the numbers of ports")
+    );
 }
 
 #[test]
@@ -323,6 +327,10 @@ fn a_job_of_the_scheduler_load_simulator_has_its_containers_as_tasks() {
     let endless = text.replace("\"container.end.ms\": 1600", "\"container.end.ms\": null");
     assert!(trace_of_two(Format::Sls, &endless).contains("`duration.ms` is `-1`"));
     assert!(error(Format::Sls, "{\"job.tasks\": 1}").contains("it is no job"));
+    let counts = ["1", "100000000"]
+        .map(|count| format!("{{\"job.tasks\": [{{\"duration.ms\": 1, \"count\": {count}}}]}}"));
+    let first = trace_of_two(Format::Sls, &counts.concat());
+    assert!(first.contains("`count` is `100000000`"), "{first}");
 }
 
 #[test]
