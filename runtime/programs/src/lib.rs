@@ -2,7 +2,7 @@
 //!
 //! Both sides write JSON, one object per line. Before a plan the program gets the jobs that changed since the last line and
 //! those that left: `{"now": 12.5, "capacity": [8, 1, 8], "jobs": [{"seq": 3, ...}], "left": [1]}`, with the fields of
-//! [`ShownJob`]. It answers with the numbers (`seq`) of jobs, most urgent first: `{"order": [3, 2]}`. Every job gets all
+//! `ShownJob`. It answers with the numbers (`seq`) of jobs, most urgent first: `{"order": [3, 2]}`. Every job gets all
 //! that it can use in this order, reduces before maps; jobs that it leaves out come last, by age.
 //!
 //! A program that does not start, ends, answers something else or not in time is ended, and jobs go by age from then on:

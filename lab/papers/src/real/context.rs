@@ -100,7 +100,7 @@ impl RealContext<'_> {
     }
 
     /// Runs a workload under each policy on fresh clusters of this shape, `repetitions` times each,
-    /// interleaved, [`AT_ONCE`] of them at the same time.
+    /// interleaved, five of them at the same time.
     ///
     /// # Errors
     /// The errors of [`RealContext::carry_out`], and an interruption.
