@@ -44,9 +44,3 @@ impl DeciderNames {
         })
     }
 }
-
-/// True for a policy that is another program: it is started with the master, since who may submit jobs may not start
-/// programs there.
-pub(crate) fn is_program(policy: &str) -> bool {
-    policy.split(':').next() == Some("program")
-}

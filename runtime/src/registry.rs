@@ -280,6 +280,11 @@ impl Registry {
         Ok(policy)
     }
 
+    /// True if the policy of this text starts another program.
+    pub(crate) fn policy_starts_program(&self, text: &str) -> bool {
+        catalogue::find(&self.policies(), "policy", text).is_ok_and(|(entry, _)| entry.starts_program)
+    }
+
     /// As [`Registry::make_policy`], for a simulator, which can run every policy.
     ///
     /// # Errors

@@ -15,8 +15,8 @@ use gristmill_scheduler::core::DivideLimits;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::{Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
-use gristmill_scheduler::sim::bound::{self, BoundedJob};
-use gristmill_scheduler::sim::cluster::{self, Observer, SimWorker, SimulatedTasks, TaskRun};
+use gristmill_scheduler::sim::bound;
+use gristmill_scheduler::sim::cluster::{self, Observer, SimulatedTasks, TaskRun};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::{Costs, Job};
@@ -207,7 +207,7 @@ impl<'a> SimulatedSystem<'a> {
             outcome.set(Metric::ShuffleUse, None);
         }
         if self.bound {
-            outcome.set_bound(self.lowest_total(seed, split_division(policy_name).1)?);
+            outcome.set_bound(self.lowest_total(seed)?);
         }
         Ok(outcome)
     }
@@ -272,7 +272,7 @@ impl<'a> SimulatedSystem<'a> {
     }
 
     /// Lower bound of the total flow time of any schedule.
-    fn lowest_total(&self, seed: u64, divides: bool) -> anyhow::Result<f64> {
+    fn lowest_total(&self, seed: u64) -> anyhow::Result<f64> {
         match &self.machine {
             SimulatedMachine::Fluid { .. } => {
                 let mut bound = fluid::lower_bound::LowerBound::new();
@@ -291,20 +291,11 @@ impl<'a> SimulatedSystem<'a> {
                 if config.workers.iter().any(|worker| worker.service.is_some()) {
                     return Err(usage("--bound needs times of tasks, and --workers draws them".to_owned()));
                 }
-                let of_worker = |worker: &SimWorker| {
-                    let slots = match worker.slots {
-                        Slots::Unified(slots) => slots,
-                        Slots::Pools { map, reduce } => map + reduce,
-                    };
-                    std::iter::repeat_n(worker.speed, slots as usize)
-                };
-                let speeds: Vec<f64> = config.workers.iter().flat_map(of_worker).collect();
-                // Divided tasks are no longer than policies like.
-                let longest =
-                    |job: BoundedJob| if divides { BoundedJob { longest: 0.0, ..job } } else { job };
-                let jobs: Vec<BoundedJob> =
-                    self.jobs(seed).map(|job| longest(BoundedJob::of_tasks(&job))).collect();
-                Ok(bound::total_flow(&speeds, &jobs))
+                let workers = config.workers.iter();
+                let speed = workers.map(|worker| f64::from(worker.slots.total()) * worker.speed).sum();
+                let work = |job: Job| [job.arrival, job.work[Station::Map] + job.work[Station::Reduce]];
+                let jobs: Vec<[f64; 2]> = self.jobs(seed).map(work).collect();
+                Ok(bound::total_flow(speed, &jobs))
             }
         }
     }

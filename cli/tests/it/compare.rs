@@ -424,3 +424,15 @@ fn every_feasible_placement_gives_the_same_outputs_and_a_journal_that_replays() 
     let names: Vec<&str> = feasible.map(|entry| entry.name).collect();
     runs_alike_and_replays(&["fair".to_owned()], &names);
 }
+
+#[test]
+fn comparison_of_a_policy_program_that_fails_ends_with_its_reason() {
+    let sandbox = Sandbox::new();
+    let workload = sandbox.write("tiny.toml", WORKLOAD);
+    let policy = format!("program:path={}", sandbox.write("ends.py", "raise SystemExit"));
+    let out = sandbox.text("out");
+    let arguments =
+        ["compare", &workload, "--policy", &policy, "--repeat", "1", "--no-warm-up", "--out", &out];
+    let ended = sandbox.run(arguments.into_iter().chain(["--no-calibration"]));
+    ended.expect_code(1).expect_words(&["did not decide alone", "ends.py: it ended"]);
+}

@@ -4,22 +4,16 @@
 //! slower has a laxer bound. Not here: the bound itself, which is in the scheduler.
 
 use super::record::RunRecord;
-use gristmill_scheduler::sim::bound::{self, BoundedJob};
+use gristmill_scheduler::sim::bound;
 
 /// Returns the lower bound of the total flow time, in seconds; `None` if no task took time.
 #[must_use]
 pub fn total_flow(run: &RunRecord) -> Option<f64> {
-    let of_worker = |slots: u32, speed: f64| std::iter::repeat_n(speed, slots as usize);
-    let speeds: Vec<f64> =
-        run.workers.iter().flat_map(|worker| of_worker(worker.slots, worker.speed)).collect();
-    let job = |job: &super::record::JobRun| BoundedJob {
-        arrival: job.arrived,
-        work: job.usage.work_seconds.iter().sum(),
-        longest: 0.0,
-    };
-    let mut jobs: Vec<BoundedJob> = run.jobs.iter().map(job).collect();
-    jobs.sort_by(|one, other| one.arrival.total_cmp(&other.arrival));
-    Some(bound::total_flow(&speeds, &jobs)).filter(|total| 0.0 < *total && total.is_finite())
+    let speed = run.workers.iter().map(|worker| f64::from(worker.slots) * worker.speed).sum();
+    let mut jobs: Vec<[f64; 2]> =
+        run.jobs.iter().map(|job| [job.arrived, job.usage.work_seconds.iter().sum()]).collect();
+    jobs.sort_by(|one, other| one[0].total_cmp(&other[0]));
+    Some(bound::total_flow(speed, &jobs)).filter(|total| 0.0 < *total && total.is_finite())
 }
 
 /// Returns the total flow time as a multiple of the bound; `None` also if the master has discarded the

@@ -35,6 +35,7 @@ const ANSWER_BYTES_MAX: u64 = 2 << 20;
 
 /// Catalogue entry of the policy.
 pub const ENTRY: Entry<dyn Policy> = Entry {
+    starts_program: true,
     parameters: &[Parameter {
         name: "path",
         default: "",

@@ -39,6 +39,8 @@ pub struct Entry<T: ?Sized + 'static> {
     pub parameters: &'static [Parameter],
     /// Reason why it cannot run on a live cluster; `None` if it can.
     pub only_simulated: Option<&'static str>,
+    /// True if it starts another program.
+    pub starts_program: bool,
     pub make: Make<T>,
 }
 
@@ -47,7 +49,16 @@ impl<T: ?Sized> Entry<T> {
     /// the rest from here.
     #[must_use]
     pub const fn new(name: &'static str, summary: &'static str, make: Make<T>) -> Self {
-        Self { name, aliases: &[], paper: "our own", summary, parameters: &[], only_simulated: None, make }
+        Self {
+            name,
+            aliases: &[],
+            paper: "our own",
+            summary,
+            parameters: &[],
+            only_simulated: None,
+            starts_program: false,
+            make,
+        }
     }
 }
 
@@ -168,6 +179,7 @@ mod tests {
         summary: "",
         parameters: &[Parameter { name: "of", default: "1", meaning: "what is doubled" }],
         only_simulated: None,
+        starts_program: false,
         make: |arguments| {
             let of = arguments.value("of", 1.0, "a finite number", f64::is_finite)?;
             Ok(Box::new(2.0 * of))

@@ -1,15 +1,20 @@
-//! Policies that know no sizes: jobs by the service that they have had.
+//! Policies that order jobs by one number of their own: the service that they have had, for unknown sizes, or their size.
 //!
 //! Papers: `las` is foreground-background (Kleinrock, *Queueing Systems* II, 4.6), least attained service in Tiresias
 //! (Gu et al., NSDI 2019). `d-clas` is the discretized form of Aalo (Chowdhury and Stoica, SIGCOMM 2015, section 4) and
-//! of Tiresias' two-dimensional LAS. Rule of `las`: least slot-seconds of finished and running work first. Rule of
-//! `d-clas`: queues of jobs by these slot-seconds, whose thresholds grow by a factor, the lowest first; by arrival
-//! within a queue, so that equal jobs do not share everything and all end late.
-//! Required: nothing. Estimates cancel out, except that a running task counts as far as the estimator follows it.
+//! of Tiresias' two-dimensional LAS. `psjf` is preemptive shortest job first (Harchol-Balter, *Performance Modeling and
+//! Design of Computer Systems*, chapter 32; Wierman, Harchol-Balter and Osogami, SIGMETRICS 2005).
+//! Rule of `las`: least slot-seconds of finished and running work first. Rule of `d-clas`: queues of jobs by these
+//! slot-seconds, whose thresholds grow by a factor, the lowest first; by arrival within a queue, so that equal jobs do not
+//! share everything and all end late. Rule of `psjf`: least total work at map and reduce first, of a job as it came; an
+//! error of a size does not grow in importance as the job nears its end. Ties: the older.
+//! Required: nothing for `las` and `d-clas`, where estimates cancel out, except that a running task counts as far as the
+//! estimator follows it; the work of every job for `psjf`.
 //! Favours short jobs where sizes vary much; equal jobs are better served by `fifo`.
 //! Parameters: `first` and `factor`, thresholds of `d-clas`; `preemptive` (no): allows suspending running reduces.
-//! Deviations: the queues of Aalo share by weight, those here are strict, as Tiresias' are; no job is promoted after a
-//! wait. The shuffle follows the same order.
+//! Deviations: many slots and tasks that are not interrupted. The queues of Aalo share by weight, those here are strict, as
+//! Tiresias' are; no job is promoted after a wait. An estimate that changes moves a job of `psjf`. The shuffle follows the
+//! same order.
 
 use crate::catalogue::{Entry, Parameter};
 use crate::plan::{Plan, Reason, order_of};
@@ -25,7 +30,7 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
         paper: "Tiresias 3.1; Kleinrock II, 4.6",
         parameters: &[PREEMPTIVE],
         ..Entry::new("las", "least attained service first, for unknown sizes", |arguments| {
-            Ok(Box::new(Attained::new(arguments.flag("preemptive")?, None)))
+            Ok(Box::new(ByNumber::new(RowNumber::Attained, arguments.flag("preemptive")?)))
         })
     },
     Entry {
@@ -43,7 +48,14 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
             let above = |least: f64| move |value: f64| least < value && value.is_finite();
             let first = arguments.value("first", 10.0, "a number above 0", above(0.0))?;
             let factor = arguments.value("factor", 10.0, "a number above 1", above(1.0))?;
-            Ok(Box::new(Attained::new(arguments.flag("preemptive")?, Some([first, factor]))))
+            Ok(Box::new(ByNumber::new(RowNumber::Queue([first, factor]), arguments.flag("preemptive")?)))
+        })
+    },
+    Entry {
+        paper: "Harchol-Balter, chapter 32",
+        parameters: &[PREEMPTIVE],
+        ..Entry::new("psjf", "least total work first, of what a job had when it came", |arguments| {
+            Ok(Box::new(ByNumber::new(RowNumber::Size, arguments.flag("preemptive")?)))
         })
     },
 ];
@@ -54,35 +66,54 @@ pub(super) fn attained(row: &Row) -> f64 {
     at(Station::Map) + at(Station::Reduce)
 }
 
-/// Returns what orders a job: its attained service, or with thresholds its queue from 0.
-fn level(row: &Row, queues: Option<[f64; 2]>) -> f64 {
-    match (attained(row), queues) {
-        (attained, None) => attained,
-        (attained, Some([first, _])) if attained < first => 0.0,
-        (attained, Some([first, factor])) => 1.0 + ((attained / first).ln() / factor.ln()).floor(),
+/// Number that orders jobs, smallest first.
+#[derive(Clone, Copy, Debug)]
+enum RowNumber {
+    /// Service had, slot-seconds.
+    Attained,
+    /// Queue by it, from 0: the first threshold in slot-seconds, and the factor between thresholds.
+    Queue([f64; 2]),
+    /// Total work, slot-seconds.
+    Size,
+}
+
+impl RowNumber {
+    fn of(self, row: &Row) -> f64 {
+        match self {
+            Self::Attained => attained(row),
+            Self::Queue([first, _]) if attained(row) < first => 0.0,
+            Self::Queue([first, factor]) => 1.0 + ((attained(row) / first).ln() / factor.ln()).floor(),
+            Self::Size => row.whole[Station::Map] + row.whole[Station::Reduce],
+        }
+    }
+
+    /// Returns the name of the policy, and the name and unit of the number.
+    const fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Attained => ["las", "service so far", "slot-seconds"],
+            Self::Queue(_) => ["d-clas", "queue", "from 0, by service so far"],
+            Self::Size => ["psjf", "total work", "slot-seconds"],
+        }
     }
 }
 
-/// Jobs by attained service.
+/// Jobs by a number, then age.
 #[derive(Debug)]
-pub struct Attained {
+struct ByNumber {
+    number: RowNumber,
     preemptive: bool,
-    /// First threshold, and the factor between thresholds; `None` without queues.
-    queues: Option<[f64; 2]>,
     jobs: Ordered<(u64, u64)>,
 }
 
-impl Attained {
-    /// Creates a policy without jobs.
-    #[must_use]
-    pub fn new(preemptive: bool, queues: Option<[f64; 2]>) -> Self {
-        Self { preemptive, queues, jobs: Ordered::default() }
+impl ByNumber {
+    fn new(number: RowNumber, preemptive: bool) -> Self {
+        Self { number, preemptive, jobs: Ordered::default() }
     }
 }
 
-impl Policy for Attained {
+impl Policy for ByNumber {
     fn name(&self) -> &'static str {
-        if self.queues.is_some() { "d-clas" } else { "las" }
+        self.number.words()[0]
     }
 
     fn counts_slots(&self) -> bool {
@@ -94,21 +125,17 @@ impl Policy for Attained {
     }
 
     fn observe(&mut self, view: View<'_>, change: Change) {
-        let queues = self.queues;
+        let number = self.number;
         self.jobs.observe(view, change, |view, job| {
             let row = view.row(job);
-            (order_of(level(row, queues)), turn(row))
+            (order_of(number.of(row)), turn(row))
         });
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
-        let queues = self.queues;
-        let (what, unit) = match queues {
-            Some(_) => ("queue", "from 0, by service so far"),
-            None => ("service so far", "slot-seconds"),
-        };
-        let reason =
-            |view: View<'_>, job| Reason::Smallest { what, value: level(view.row(job), queues), unit };
+        let number = self.number;
+        let [_, what, unit] = number.words();
+        let reason = |view: View<'_>, job| Reason::Smallest { what, value: number.of(view.row(job)), unit };
         self.jobs.plan(view, plan, ShuffleRule::All, reason);
     }
 }
@@ -137,10 +164,10 @@ mod tests {
         fn a_queue_ends_at_a_threshold_that_is_the_factor_times_the_one_before(
             first in 0.1..100.0, factor in 1.5..20.0, place in 0..6_i32, inside in 0.01..0.99,
         ) {
-            let queues = Some([first, factor]);
+            let queue = RowNumber::Queue([first, factor]);
             let ends = |place: i32| if place == 0 { 0.0 } else { first * f64::powi(factor, place - 1) };
             let attained = ends(place) + inside * (ends(place + 1) - ends(place));
-            let seen = level(&row([attained, 0.0], [0.0; 2]), queues);
+            let seen = queue.of(&row([attained, 0.0], [0.0; 2]));
             prop_assert_eq!(seen, f64::from(place));
         }
     }

@@ -4,7 +4,7 @@
 //! handles retries and losses.
 
 pub mod asrpt;
-pub mod attained;
+mod attained;
 pub mod deadlines;
 pub mod dsrpt;
 pub mod fair;
@@ -17,14 +17,12 @@ pub mod max_srpt;
 mod ordered;
 pub mod pairs;
 pub mod ps;
-pub mod psjf;
 mod ranked;
-pub mod serpt;
+mod serpt;
 pub mod split_srpt;
 pub mod srpt;
 
 pub use asrpt::Asrpt;
-pub use attained::Attained;
 pub use deadlines::Deadlines;
 pub use dsrpt::Dsrpt;
 pub use fair::Fair;
@@ -36,9 +34,7 @@ pub use makespan::Makespan;
 pub use max_srpt::MaxSrpt;
 pub use ordered::{Ordered, ShuffleRule};
 pub use ps::Ps;
-pub use psjf::Psjf;
 pub use ranked::{Ranked, Walk};
-pub use serpt::MonotonicSerpt;
 pub use split_srpt::SplitSrpt;
 pub use srpt::Srpt;
 
@@ -60,7 +56,6 @@ pub fn catalogue() -> Vec<&'static Entry<dyn Policy>> {
         dsrpt::ENTRIES,
         asrpt::ENTRIES,
         pairs::ENTRIES,
-        psjf::ENTRIES,
         attained::ENTRIES,
         serpt::ENTRIES,
         gristmill::ENTRIES,

@@ -73,7 +73,7 @@ impl RankTable {
 
 /// Jobs by rank, then age; those without a finite rank by attained service.
 #[derive(Debug, Default)]
-pub struct MonotonicSerpt {
+struct MonotonicSerpt {
     preemptive: bool,
     sizes: VecDeque<f64>,
     /// Jobs that ended since the table was computed.
@@ -184,7 +184,7 @@ mod tests {
         for size in [1.0, 1.0, 9.0, 9.0] {
             policy.remember(size);
         }
-        // A new job has 5 to go in the mean, one beyond 1 has 8, however near to 9 it is.
+        // A new job has 5 to go on average, one beyond 1 has 8, however near to 9 it is.
         assert_eq!(
             [0.0, 0.5, 1.0, 8.0, 9.0].map(|had| policy.table.rank(had)),
             [5.0, 5.0, 8.0, 8.0, f64::INFINITY]

@@ -3,7 +3,7 @@
 //!
 //! None has bytes, so jobs shuffle nothing. Times are relative to the first job.
 
-use super::reading::TASKS_MAX;
+use super::reading::{TASKS_MAX, number};
 use super::{Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
 use serde::Deserialize;
@@ -72,12 +72,8 @@ impl<'a> Stage<'a> {
         if status != "Terminated" {
             return Ok(None);
         }
-        let number = |field: &'static str, value: &str, wanted: &'static str| {
-            let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && 0.0 <= *number);
-            number.ok_or_else(|| LineError::Field { field, value: value.to_owned(), wanted })
-        };
-        let instances = number("instance_num", instances, "a number of instances")?;
-        let (start, end) = (number("start_time", start, "seconds")?, number("end_time", end, "seconds")?);
+        let instances = number("instance_num", instances)?;
+        let (start, end) = (number("start_time", start)?, number("end_time", end)?);
         if end < start || TASKS_MAX as f64 <= instances {
             let (field, value) = ("end_time", format!("{start} to {end}"));
             return Err(LineError::Field { field, value, wanted: "a span of seconds" });

@@ -1,21 +1,11 @@
 //! Traces of one job per line of numbers: the standard workload format of parallel machines, and the coflow benchmark.
 
-use super::reading::TASKS_MAX;
+use super::reading::{TASKS_MAX, number};
 use super::{Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
-use std::str::SplitWhitespace;
 
-/// Takes a number of at least 0.
-fn number(cells: &mut SplitWhitespace<'_>, field: &'static str) -> Result<f64, LineError> {
-    let value = cells.next().unwrap_or_default();
-    let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && 0.0 <= *number);
-    let wanted = "a finite number at least 0";
-    number.ok_or_else(|| LineError::Field { field, value: value.to_owned(), wanted })
-}
-
-/// Takes a whole number of at most [`TASKS_MAX`].
-fn count(cells: &mut SplitWhitespace<'_>, field: &'static str) -> Result<usize, LineError> {
-    let value = cells.next().unwrap_or_default();
+/// Reads a whole number of at most [`TASKS_MAX`].
+fn count(field: &'static str, value: &str) -> Result<usize, LineError> {
     let number = value.parse::<usize>().ok().filter(|number| *number <= TASKS_MAX);
     let wanted = "a whole number of tasks";
     number.ok_or_else(|| LineError::Field { field, value: value.to_owned(), wanted })
@@ -52,15 +42,14 @@ pub(super) fn read_swf(text: &str, reading: &Reading) -> Result<Trace, WorkloadE
         if cells.len() < 18 {
             return Err(LineError::Cells { found: cells.len(), wanted: "18".to_owned() });
         }
-        let at = |column: usize| cells[column - 1].split_whitespace();
         // What cannot be read is an error later.
         let known = |column: usize| !cells[column - 1].parse::<f64>().is_ok_and(|number| number <= 0.0);
         let processors = if known(5) { 5 } else { 8 };
         if !known(4) || !known(processors) {
             return Ok(None);
         }
-        let (arrival, run) = (number(&mut at(2), "submit time")?, number(&mut at(4), "run time")?);
-        let processors = count(&mut at(processors), "processors")?;
+        let (arrival, run) = (number("submit time", cells[1])?, number("run time", cells[3])?);
+        let processors = count("processors", cells[processors - 1])?;
         Ok(Some(Job {
             arrival,
             work: PerStation::new(run * processors as f64, 0.0, 0.0),
@@ -94,18 +83,18 @@ pub(super) fn read_coflows(text: &str, reading: &Reading) -> Result<Trace, Workl
     }
     read(lines, reading, |line| {
         let mut cells = line.split_whitespace();
-        let name = cells.next().unwrap_or_default();
-        let arrival = number(&mut cells, "arrival")? / 1e3;
-        let maps = count(&mut cells, "number of mappers")?;
+        let mut next = || cells.next().unwrap_or_default();
+        let (name, arrival) = (next(), number("arrival", next())? / 1e3);
+        let maps = count("number of mappers", next())?;
         let found = cells.by_ref().take(maps).count();
         if maps != found {
             return Err(LineError::Cells { found, wanted: format!("racks of {maps} mappers") });
         }
-        let reduces = count(&mut cells, "number of reducers")?;
+        let reduces = count("number of reducers", cells.next().unwrap_or_default())?;
         let (mut megabytes, mut found) = (0.0, 0);
         for cell in cells {
             let of_rack = cell.split_once(':').map_or("", |(_, megabytes)| megabytes);
-            megabytes += number(&mut of_rack.split_whitespace(), "megabytes of a reducer")?;
+            megabytes += number("megabytes of a reducer", of_rack)?;
             found += 1;
         }
         if reduces != found {

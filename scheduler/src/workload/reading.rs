@@ -1,6 +1,6 @@
 //! Settings and result of reading a workload.
 
-use super::{BadLine, Costs, Job, Scale, WorkloadError};
+use super::{BadLine, Costs, Job, LineError, Scale, WorkloadError};
 
 /// Settings of reading.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,7 +48,7 @@ impl Trace {
     pub(super) fn add_line(
         &mut self,
         line: u64,
-        job: Result<Job, super::LineError>,
+        job: Result<Job, LineError>,
         reading: &Reading,
     ) -> Result<(), WorkloadError> {
         match job {
@@ -64,4 +64,11 @@ impl Trace {
         }
         Ok(())
     }
+}
+
+/// Reads a number of at least 0.
+pub(super) fn number(field: &'static str, text: &str) -> Result<f64, LineError> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && 0.0 <= *number);
+    let wanted = "a finite number at least 0";
+    number.ok_or_else(|| LineError::Field { field, value: text.to_owned(), wanted })
 }

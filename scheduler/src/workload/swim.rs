@@ -5,7 +5,7 @@
 //! from [`Costs`]. A job without shuffled bytes has maps only. SWIM's own minimums (64 MiB of input, 1 kB of shuffle)
 //! are not applied, since they distort the many small jobs.
 
-use super::reading::TASKS_MAX;
+use super::reading::{TASKS_MAX, number};
 use super::{Costs, Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
 
@@ -56,18 +56,12 @@ impl<'a> SwimSizes<'a> {
         if cells.len() < COLUMNS {
             return Err(LineError::Cells { found: cells.len(), wanted: format!("at least {COLUMNS}") });
         }
-        let number = |field: &'static str, cell: usize| {
-            let value =
-                cells[cell].trim().parse::<f64>().ok().filter(|value| value.is_finite() && 0.0 <= *value);
-            let wanted = "a finite number at least 0";
-            value.ok_or_else(|| LineError::Field { field, value: cells[cell].to_owned(), wanted })
-        };
         Ok(SwimSizes {
             name: cells[0],
-            arrival: number("arrival", 1)?,
-            input: number("input bytes", 3)?,
-            shuffle: number("shuffle bytes", 4)?,
-            output: number("output bytes", 5)?,
+            arrival: number("arrival", cells[1])?,
+            input: number("input bytes", cells[3])?,
+            shuffle: number("shuffle bytes", cells[4])?,
+            output: number("output bytes", cells[5])?,
         })
     }
 

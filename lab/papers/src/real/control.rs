@@ -46,7 +46,7 @@ pub(super) struct SimulatedDraws {
 pub(crate) struct Control(pub(crate) BTreeMap<String, [Vec<PredictedMeans>; 2]>);
 
 impl Control {
-    /// Simulates the draws of a comparison and others apart from them, under each contender that divides no tasks.
+    /// Simulates the draws of a comparison and others apart from them, under each contender without divided tasks.
     ///
     /// # Errors
     /// A name that the scheduler does not know, and jobs that the simulator refuses.
@@ -62,7 +62,7 @@ impl Control {
         };
         let all: Vec<u64> = seeds(0, runs).chain(seeds(APART, others)).collect();
         let mut control = Self::default();
-        for contender in contenders.iter().filter(|contender| !contender.divides) {
+        for contender in contenders {
             let means = each(&all, |&seed| means(&simulated, config, contender, draw(seed), draws.skipped));
             let mut means = means.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
             let others = means.split_off(runs as usize);

@@ -212,6 +212,7 @@ pub(super) const ENTRY: Entry<dyn Generator> = Entry {
         Parameter { name: "slots", default: "500", meaning: "slots in which jobs arrive" },
     ],
     only_simulated: None,
+    starts_program: false,
     make,
 };
 

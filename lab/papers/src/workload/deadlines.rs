@@ -145,6 +145,7 @@ pub(super) const ENTRY: Entry<dyn Generator> = Entry {
         Parameter { name: "weights", default: "equal", meaning: "`equal`, or `paper`: 1, 1.4, 122 and 122" },
     ],
     only_simulated: None,
+    starts_program: false,
     make: |arguments| {
         let joins = Joins::ALL[arguments.choice("joins", &Joins::ALL.map(Joins::name))?];
         let weights = [[1.0; 4], WEIGHTS][arguments.choice("weights", &["equal", "paper"])?];

@@ -1,7 +1,6 @@
 //! Time left of live jobs, forecast when it is queried, with the interval that earlier forecasts suggest.
 
 use super::deciders::LiveDeciders;
-use crate::deciders::is_program;
 use gristmill_scheduler::command::Outcome;
 use gristmill_scheduler::core::{Core, CoreJobState, JobSnapshot};
 use gristmill_scheduler::ids::JobId;
@@ -114,7 +113,7 @@ impl Accuracy {
 fn forecast(core: &Core, deciders: &LiveDeciders) -> Option<BTreeMap<JobId, Span>> {
     // Another program would be started for each forecast.
     let name = &deciders.names.policy;
-    if is_program(name) {
+    if deciders.registry.policy_starts_program(name) {
         return None;
     }
     let policy = deciders.registry.make_policy(name).ok()?;

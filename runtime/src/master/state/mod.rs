@@ -46,7 +46,7 @@ pub(crate) use query::Queries;
 
 use super::register::Register;
 use crate::api::{ApiError, ErrorCode, EstimatorMemory, PolicyChange, Turns};
-use crate::deciders::{DeciderNames, is_program};
+use crate::deciders::DeciderNames;
 use crate::journal::{Journal, JournalRecord};
 use fleet::Fleet;
 use forecast::Forecast;
@@ -193,7 +193,8 @@ impl MasterState {
         let placement = change.placement.unwrap_or_else(|| self.deciders.names.placement.clone());
         let refuse = |code, message| ApiError { code, message };
         let registry = &self.deciders.registry;
-        if is_program(&policy) && policy != self.deciders.names.policy {
+        // Who may submit jobs may not start programs here.
+        if registry.policy_starts_program(&policy) && policy != self.deciders.names.policy {
             let message = "a policy that is a program is chosen when the master starts".to_owned();
             return Err(refuse(ErrorCode::Policy, message));
         }

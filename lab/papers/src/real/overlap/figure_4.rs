@@ -5,8 +5,9 @@ use super::super::context::RealContext;
 use super::beside_models::{ModelDistances, ModelledRun, WORKERS, claims};
 use super::words::WORDS;
 use crate::prelude::*;
+use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};
-use gristmill_lab::compare::{Comparison, Contender, Workload};
+use gristmill_lab::compare::{Comparison, Contender, JobRun, Workload};
 use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
@@ -137,24 +138,18 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
 /// Returns the reason why the runs cannot be judged: the two sorts of a run moved different bytes, or those of all runs
 /// took different slot time at map.
 fn unequal_sorts(comparison: &Comparison) -> Option<String> {
-    let sorts = comparison.runs.iter().filter_map(|run| Some([run.jobs.first()?, run.jobs.last()?]));
+    let sorts: Vec<[&JobRun; 2]> =
+        comparison.runs.iter().filter_map(|run| Some([run.jobs.first()?, run.jobs.last()?])).collect();
     let apart = |[one, other]: [f64; 2]| (one - other).abs() / one.max(other);
-    let (mut worst, mut seconds, mut runs) = ([0.0; 2], [0.0; 2], 0.0_f64);
-    for sorts in sorts {
-        let bytes = sorts.map(|job| job.shuffle_bytes as f64);
-        if apart(worst) < apart(bytes) || worst == [0.0; 2] {
-            worst = bytes;
-        }
-        for (sum, job) in seconds.iter_mut().zip(sorts) {
-            *sum += job.usage.slot_seconds[0];
-        }
-        runs += 1.0;
-    }
-    (BYTES_UNEQUAL_MAX < apart(worst) || MAPS_UNEQUAL_MAX < apart(seconds)).then(|| {
-        let ([one, other], [first, last]) = (worst.map(|bytes| bytes / 1e6), seconds.map(|sum| sum / runs));
+    let megabytes = sorts.iter().map(|sorts| sorts.map(|job| job.shuffle_bytes as f64 / 1e6));
+    let bytes = megabytes.max_by(|one, other| apart(*one).total_cmp(&apart(*other)))?;
+    let maps = [0, 1].map(|sort| mean(sorts.iter().map(|sorts| sorts[sort].usage.slot_seconds[0])));
+    let seconds = [maps[0]?, maps[1]?];
+    (BYTES_UNEQUAL_MAX < apart(bytes) || MAPS_UNEQUAL_MAX < apart(seconds)).then(|| {
+        let ([one, other], [first, last]) = (bytes, seconds);
         format!(
             "Not comparable: the equal sorts of a run moved {one:.1} and {other:.1} MB, and their maps took \
-             {first:.1} and {last:.1} s in the mean"
+             {first:.1} and {last:.1} s on average"
         )
     })
 }

@@ -104,8 +104,12 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
         first_seed: context.first_seed,
         skipped: WARM_UP_JOBS,
     };
-    (context.progress)(&format!("{}: simulating", application.name));
-    let control = Control::simulate(&config, &application.contenders, draws, draw)?;
+    let control = if application.name == FEW {
+        Control::default()
+    } else {
+        (context.progress)(&format!("{}: simulating", application.name));
+        Control::simulate(&config, &application.contenders, draws, draw)?
+    };
     let runs = work.workload(application.title, context.first_seed, &context.draws(repetitions, draw));
     let comparison =
         context.compare(application.name, &runs, &config, application.contenders.clone(), repetitions)?;
@@ -120,8 +124,10 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
         repetitions,
         simulated,
     ];
-    let predicted = predictions(application.name, &comparison, &control, &sojourn::MST);
-    let blocks = vec![sojourn::table(application, &comparison), predicted];
+    let mut blocks = vec![sojourn::table(application, &comparison)];
+    if application.name != FEW {
+        blocks.push(predictions(application.name, &comparison, &control, &sojourn::MST));
+    }
     let claims = sojourn::claims(&comparison, &control);
     Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
 }
