@@ -15,8 +15,9 @@ pub struct SimCommand {
     /// Model of the system
     #[arg(long, value_enum, default_value_t)]
     pub(super) model: SimModel,
-    /// List of policies: NAME or NAME:PARAMETER=VALUE,..., with `+divide` at the end to divide running tasks for idle slots
-    /// and more urgent jobs (cluster model)
+    /// List of policies: NAME or NAME:PARAMETER=VALUE,...; with the cluster model followed by `+divide` to divide running
+    /// tasks for idle slots and more urgent jobs, `+backup` for a second attempt of slow tasks, or `+clone` for one of each
+    /// task of small jobs too
     #[arg(long, value_name = "LIST", default_value = "fifo")]
     pub(super) policy: String,
     /// Jobs: a file (.csv, .toml, SWIM .tsv, Rumen .json, .sls.json, .swf, .coflows, batch_task.csv of Alibaba 2018,

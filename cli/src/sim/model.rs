@@ -9,14 +9,12 @@ use super::source::SimulatedJobs;
 use crate::files::InputFileError;
 use crate::usage::usage;
 use anyhow::anyhow;
-use gristmill_lab::compare::split_division;
 use gristmill_runtime::registry::Registry;
-use gristmill_scheduler::core::DivideLimits;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::metrics::{Collector, JobRecord, Metric, RunMetrics};
 use gristmill_scheduler::policy::Policy;
 use gristmill_scheduler::sim::bound;
-use gristmill_scheduler::sim::cluster::{self, Observer, SimulatedTasks, TaskRun};
+use gristmill_scheduler::sim::cluster::{self, Mechanisms, Observer, SimulatedTasks, TaskRun};
 use gristmill_scheduler::sim::{SimError, fluid, slotted};
 use gristmill_scheduler::station::{PerStation, Station};
 use gristmill_scheduler::workload::{Costs, Job};
@@ -77,21 +75,23 @@ impl<'a> SimulatedSystem<'a> {
 
     /// Returns the policy of this text, if this model can run it.
     pub fn policy(&self, text: &str) -> anyhow::Result<Box<dyn Policy>> {
-        let (text, divides) = split_division(text);
-        if divides && !matches!(self.machine, SimulatedMachine::Cluster { .. }) {
-            return Err(usage(format!("`{text}+divide` needs --model cluster: only it divides tasks")));
+        let (name, mechanisms) = Mechanisms::split(text);
+        if mechanisms != Mechanisms::default() && !matches!(self.machine, SimulatedMachine::Cluster { .. }) {
+            return Err(usage(format!(
+                "`{text}` needs --model cluster: only it has mechanisms for running tasks"
+            )));
         }
         let made = match self.machine {
             // The cluster model runs the live master's core.
-            SimulatedMachine::Cluster { .. } => self.registry.make_policy(text),
+            SimulatedMachine::Cluster { .. } => self.registry.make_policy(name),
             SimulatedMachine::Fluid { .. } | SimulatedMachine::Slotted { .. } => {
-                self.registry.simulated_policy(text)
+                self.registry.simulated_policy(name)
             }
         };
         let policy = made.map_err(usage)?;
         if matches!(self.machine, SimulatedMachine::Fluid { .. }) && policy.counts_slots() {
             return Err(usage(format!(
-                "policy `{text}` counts whole slots, which the fluid model does not have; try --model slotted or \
+                "policy `{name}` counts whole slots, which the fluid model does not have; try --model slotted or \
                  --model cluster, or `ps` for `fair`"
             )));
         }
@@ -260,7 +260,7 @@ impl<'a> SimulatedSystem<'a> {
             }
             SimulatedMachine::Cluster { config, placement, estimator, .. } => {
                 let mut config = cluster::Config { seed, ..(**config).clone() };
-                config.core.dividing = split_division(policy_name).1.then(DivideLimits::default);
+                Mechanisms::split(policy_name).1.set(&mut config.core);
                 let placement = self.registry.make_placement(placement).map_err(usage)?;
                 let estimator = self.registry.make_estimator(estimator).map_err(usage)?;
                 let deciders = cluster::Deciders { policy, placement, estimator: Some(estimator) };

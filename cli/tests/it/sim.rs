@@ -149,6 +149,25 @@ fn no_schedule_of_the_cluster_model_beats_its_bound_and_drawn_times_have_none() 
 }
 
 #[test]
+fn backups_end_what_a_slow_worker_holds_up_and_other_models_have_none() {
+    let sandbox = Sandbox::new();
+    let workers = sandbox.write("workers.csv", "count,slots,speed\n3,1,1\n1,1,0.1\n");
+    let jobs = sandbox.write("jobs.csv", "name,arrival,maps,reduces\na,0,8x1,\n");
+    let run = |model: &str, policy: &str| {
+        let arguments = ["sim", "--model", model, "--policy", policy, "--workload", &jobs, "--json"];
+        sandbox.run([&arguments[..], &["--workers", &workers]].concat())
+    };
+    let flow = |policy: &str| {
+        run("cluster", policy).expect_code(0).json()["policies"][0]["metrics"]["flow"]["mean"]
+            .as_f64()
+            .unwrap()
+    };
+    assert_eq!([flow("fifo"), flow("fifo+backup")], [10.0, 3.0]);
+    assert!(flow("fifo+divide+backup") <= 3.0);
+    run("slotted", "fifo+backup").expect_code(2).expect_words(&["needs --model cluster"]);
+}
+
+#[test]
 fn a_network_without_limits_has_no_use() {
     let sandbox = Sandbox::new();
     let jobs = sandbox.write("jobs.csv", JOBS);

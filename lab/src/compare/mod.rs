@@ -30,7 +30,7 @@ pub mod workload;
 
 pub use comparison::{CompareProgress, Comparison, Options, Site};
 pub use error::CompareError;
-pub use record::{Alone, Contender, JobRun, RunRecord, split_division};
+pub use record::{Alone, Contender, JobRun, RunRecord};
 pub use store::{ComparisonStore, MARK, StoreError};
 pub use workload::Workload;
 

@@ -28,8 +28,7 @@ pub struct Contender {
 const DIVIDES: &str = "+divide";
 
 /// Returns a policy without its suffix `+divide`, and true if it had one.
-#[must_use]
-pub fn split_division(policy: &str) -> (&str, bool) {
+fn split_division(policy: &str) -> (&str, bool) {
     policy.strip_suffix(DIVIDES).map_or((policy, false), |policy| (policy, true))
 }
 

@@ -1,7 +1,8 @@
 //! Speculative attempts: which running tasks are slow enough for one, and where it runs.
 //!
 //! They may use slots that the policy left free in its plan, up to a fraction of all slots at once, on workers that are
-//! not slow themselves. The task with the longest time left comes first.
+//! not slow themselves. The task with the longest time left comes first. Clones of small jobs' tasks, if they are on, come
+//! last and stop at a smaller fraction.
 //!
 //! [`ledger::backups`](crate::ledger) defines what happens when one of the two attempts ends.
 
@@ -14,23 +15,25 @@ use crate::job::Locality;
 use crate::ledger::attempts::SlotHold;
 use crate::ledger::attempts::{Attempt, DivisionState};
 use crate::ledger::quotas;
-use crate::ledger::{BackupLimits, Job, Ledger, Worker, places};
+use crate::ledger::{BackupLimits, CloneLimits, Job, Ledger, Worker, places};
 use crate::plan::Reason;
 use crate::units::{Span, Time};
 use std::collections::BTreeSet;
 
-/// A running attempt that lags.
-struct SlowAttempt {
+/// A running attempt whose task is to have another one.
+struct Candidate {
     attempt: AttemptId,
-    /// Estimated time left in seconds.
+    /// Estimated time left in seconds; 0 for a clone.
     left: f64,
-    usual: Span,
+    reason: Reason,
+    /// Slots per speculative attempt above which it gets none.
+    slots_per_backup: u32,
 }
 
-/// Result of a search for slow attempts.
+/// Result of a search for slow attempts and those to be cloned.
 #[derive(Default)]
 struct SlowSearch {
-    slow_attempts: Vec<SlowAttempt>,
+    candidates: Vec<Candidate>,
     /// Slow workers.
     slow: BTreeSet<WorkerId>,
     /// Time when another attempt could become slow without a report from its worker.
@@ -50,36 +53,35 @@ impl Core {
             return Some(ledger.backups.next_look);
         }
         ledger.backups.next_look = ledger.now + limits.look_after;
-        let SlowSearch { mut slow_attempts, slow, again } = find_slow_attempts(ledger, &limits);
-        slow_attempts.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
-        for slow_attempt in slow_attempts {
-            let task = slow_attempt.attempt.task;
-            let Some(worker) = prepare_backup(ledger, slow_attempt.attempt, &slow, &limits, commands) else {
-                continue;
-            };
+        let SlowSearch { mut candidates, slow, again } = find_slow_attempts(ledger, &limits);
+        candidates.sort_by(|one, two| two.left.total_cmp(&one.left).then(one.attempt.cmp(&two.attempt)));
+        let anywhere = BTreeSet::new();
+        for candidate in candidates {
+            let task = candidate.attempt.task;
+            // A task that is not slow says nothing about workers: its clone may run on any of them.
+            let avoided = if candidate.reason == Reason::Clone { &anywhere } else { &slow };
+            let Some(worker) = prepare_backup(ledger, &candidate, avoided, commands) else { continue };
             let locality = match task.kind {
                 TaskKind::Map => ledger.jobs[&task.job].locality(task.index, worker, &ledger.workers),
                 TaskKind::Reduce => Locality::Local,
             };
             let attempt = ledger.launch_backup(task, worker, locality);
-            let grant = Reason::Backup { left: slow_attempt.left, usual: slow_attempt.usual.seconds() };
-            let reason = LaunchReason { grant, locality };
+            let reason = LaunchReason { grant: candidate.reason, locality };
             commands.push(Command::Launch { attempt, worker, reason });
         }
         again.map(|again| again.max(ledger.backups.next_look))
     }
 }
 
-/// Returns where the speculative attempt of this attempt starts now, if it may. A reduce first waits for its
+/// Returns where the speculative attempt for this candidate starts now, if it may. A reduce first waits for its
 /// segments at a second home, which is chosen here.
 fn prepare_backup(
     ledger: &mut Ledger,
-    first: AttemptId,
+    candidate: &Candidate,
     slow: &BTreeSet<WorkerId>,
-    limits: &BackupLimits,
     commands: &mut Vec<Command>,
 ) -> Option<WorkerId> {
-    let task = first.task;
+    let (first, task) = (candidate.attempt, candidate.attempt.task);
     let job = &ledger.jobs[&task.job];
     if !quotas::has_room(ledger, job) {
         return None;
@@ -88,7 +90,7 @@ fn prepare_backup(
         let free = |&at: &WorkerId| ledger.workers.get(at).is_some_and(|worker| 0 < worker.free(task.kind));
         return job.second_is_complete(task.index).filter(free);
     }
-    if backups_max(ledger, limits) <= backups_started(ledger) {
+    if backups_max(ledger, candidate.slots_per_backup) <= backups_started(ledger) {
         return None;
     }
     match task.kind {
@@ -126,35 +128,73 @@ fn second_place(ledger: &Ledger, first: AttemptId, slow: &BTreeSet<WorkerId>) ->
 }
 
 /// Maximum number of speculative attempts at once.
-fn backups_max(ledger: &Ledger, limits: &BackupLimits) -> usize {
+fn backups_max(ledger: &Ledger, slots_per_backup: u32) -> usize {
     let slots: u32 = ledger.workers.sums.slots.iter().sum();
-    slots.div_ceil(limits.slots_per_backup.max(1)).max(1) as usize
+    slots.div_ceil(slots_per_backup.max(1)).max(1) as usize
+}
+
+/// Returns the limits if this attempt of a small job is to be cloned.
+fn cloned<'a>(
+    ledger: &Ledger,
+    attempt: AttemptId,
+    record: &Attempt,
+    limits: &'a BackupLimits,
+) -> Option<&'a CloneLimits> {
+    let clones = limits.clones.as_ref().filter(|_| !record.queued && !record.dying)?;
+    let job = ledger.jobs.get(&attempt.task.job)?;
+    let small = job.maps.len() + job.reduces.len() <= clones.tasks_max as usize;
+    let held = attempt.task.kind == TaskKind::Map || record.hold == SlotHold::Suspendable;
+    (small && held && job.may_be_backed_up(attempt, limits)).then_some(clones)
 }
 
 /// Searches for slow attempts. The cost is linear in the number of attempts.
 fn find_slow_attempts(ledger: &Ledger, limits: &BackupLimits) -> SlowSearch {
-    let slow_times = f64::from(limits.slow_times);
     let mut look =
         SlowSearch { slow: ledger.workers.slow.keys().copied().collect(), ..SlowSearch::default() };
     for (&attempt, record) in &ledger.attempts {
-        let Some((job, running)) = running(ledger, attempt, record, limits) else { continue };
+        let clone = || {
+            let slots_per_backup = cloned(ledger, attempt, record, limits)?.slots_per_clone;
+            Some(Candidate { attempt, left: 0.0, reason: Reason::Clone, slots_per_backup })
+        };
+        let slow = look.slow_attempt(ledger, attempt, record, limits);
+        look.candidates.extend(slow.or_else(clone));
+    }
+    look
+}
+
+impl SlowSearch {
+    /// Returns this attempt if it lags; else enters the time when it could.
+    fn slow_attempt(
+        &mut self,
+        ledger: &Ledger,
+        attempt: AttemptId,
+        record: &Attempt,
+        limits: &BackupLimits,
+    ) -> Option<Candidate> {
+        let slow_times = f64::from(limits.slow_times);
+        let (job, running) = running(ledger, attempt, record, limits)?;
         if slow_times <= running.times_usual() {
-            look.slow.insert(record.worker);
+            self.slow.insert(record.worker);
         }
         let began = Time(ledger.now.0 - running.ran.0.min(ledger.now.0));
         if ledger.now < began + limits.run_min || !job.may_be_backed_up(attempt, limits) {
-            look.wait_until(ledger.now, began + limits.run_min);
-            continue;
+            self.wait_until(ledger.now, began + limits.run_min);
+            return None;
         }
-        match running.lags(slow_times) {
-            Some(left) => look.slow_attempts.push(SlowAttempt { attempt, left, usual: running.usual }),
-            None => {
-                let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
-                look.wait_until(ledger.now, began + span);
-            }
+        let Some(left) = running.lags(slow_times) else {
+            let span = Span(running.usual.0.saturating_mul(u64::from(limits.slow_times)));
+            self.wait_until(ledger.now, began + span);
+            return None;
+        };
+        let reason = Reason::Backup { left, usual: running.usual.seconds() };
+        Some(Candidate { attempt, left, reason, slots_per_backup: limits.slots_per_backup })
+    }
+
+    fn wait_until(&mut self, now: Time, time: Time) {
+        if now < time {
+            self.again = Some(self.again.map_or(time, |again| again.min(time)));
         }
     }
-    look
 }
 
 /// Returns the measurements of an attempt that holds a slot, if enough of its peers have ended. Reduces that
@@ -205,14 +245,6 @@ fn backup_place(ledger: &Ledger, first: AttemptId, slow: &BTreeSet<WorkerId>) ->
     };
     let idle = ledger.workers.idle(task.kind).filter(fits);
     idle.map(Worker::id).min_by_key(|&id| job.locality(task.index, id, &ledger.workers))
-}
-
-impl SlowSearch {
-    fn wait_until(&mut self, now: Time, time: Time) {
-        if now < time {
-            self.again = Some(self.again.map_or(time, |again| again.min(time)));
-        }
-    }
 }
 
 impl Job {

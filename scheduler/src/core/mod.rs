@@ -32,7 +32,7 @@ use crate::estimate::Estimator;
 use crate::event::Event;
 use crate::ids::{JobId, TaskKind};
 pub use crate::ledger::{
-    AheadConfig, BackupLimits, CoreConfig, DivideLimits, MoveLimits, RouteLimits, SuspendLimits,
+    AheadConfig, BackupLimits, CloneLimits, CoreConfig, DivideLimits, MoveLimits, RouteLimits, SuspendLimits,
 };
 pub use crate::ledger::{
     AttemptSnapshot, AttemptTotals, BackupTotals, CoreJobState, JobSnapshot, MapCounts, ReduceCounts,
@@ -234,12 +234,6 @@ impl Core {
     #[cfg(any(test, debug_assertions))]
     pub fn audit(&self) -> Result<(), Vec<String>> {
         crate::ledger::tests::audit::audit(&self.ledger)
-    }
-
-    /// True if the partition's home lacks its segment of this map.
-    pub(crate) fn lacks(&self, job: JobId, partition: u32, map: u32) -> bool {
-        let reduce = self.ledger.jobs.get(&job).and_then(|job| job.reduces.get(partition as usize));
-        reduce.is_some_and(|reduce| !reduce.gathered.get(map))
     }
 
     /// Returns the capacity by station, as policies see it.

@@ -39,7 +39,7 @@ mod worker;
 pub(crate) mod workers;
 
 pub use ahead::AheadConfig;
-pub use backups::BackupLimits;
+pub use backups::{BackupLimits, CloneLimits};
 pub use config::{CoreConfig, DivideLimits, MoveLimits, RouteLimits, SuspendLimits};
 pub use job_parts::BackupTotals;
 pub(crate) use job_parts::{ReduceQueue, RunChange};

@@ -65,6 +65,8 @@ pub enum Reason {
         order: &'static str,
         place: u32,
     },
+    /// Second attempt of a task of a small job, started without a sign of slowness.
+    Clone,
     /// Text of a custom policy.
     Own(&'static str),
     /// Speculative attempt, granted by no policy: another attempt of the task is slow.
@@ -98,6 +100,7 @@ impl fmt::Display for Reason {
             Reason::Target { what, slots } => write!(f, "its job is to hold {slots:.1} slots: {what}"),
             Reason::Place { order, place } => write!(f, "its job is number {place} in the order {order}"),
             Reason::Own(words) => f.write_str(words),
+            Reason::Clone => f.write_str("clone of a task of a small job, in case its first attempt is slow"),
             Reason::Backup { left, usual } => {
                 write!(f, "backup of an attempt with {left:.1} s left, where others took {usual:.1} s")
             }

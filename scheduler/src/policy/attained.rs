@@ -4,14 +4,19 @@
 //! (Gu et al., NSDI 2019). `d-clas` is the discretized form of Aalo (Chowdhury and Stoica, SIGCOMM 2015, section 4) and
 //! of Tiresias' two-dimensional LAS. `psjf` is preemptive shortest job first (Harchol-Balter, *Performance Modeling and
 //! Design of Computer Systems*, chapter 32; Wierman, Harchol-Balter and Osogami, SIGMETRICS 2005).
+//! `gamma-boost` is by Yu and Scully, *Strongly Tail-Optimal Scheduling in the Light-Tailed M/G/1* (POMACS 2024, definition 3.1).
 //! Rule of `las`: least slot-seconds of finished and running work first. Rule of `d-clas`: queues of jobs by these
 //! slot-seconds, whose thresholds grow by a factor, the lowest first; by arrival within a queue, so that equal jobs do not
 //! share everything and all end late. Rule of `psjf`: least total work at map and reduce first, of a job as it came; an
-//! error of a size does not grow in importance as the job nears its end. Ties: the older.
+//! error of a size does not grow in importance as the job nears its end. Rule of `gamma-boost`: earliest arrival minus
+//! boost first, where the boost of a job of `s` seconds is `ln(1 / (1 - exp(-gamma s))) / gamma`: a short job comes as if it
+//! had arrived earlier. Ties: the older.
 //! Required: nothing for `las` and `d-clas`, where estimates cancel out, except that a running task counts as far as the
-//! estimator follows it; the work of every job for `psjf`.
+//! estimator follows it; the work of every job for
+//! `psjf` and `gamma-boost`.
 //! Favours short jobs where sizes vary much; equal jobs are better served by `fifo`.
-//! Parameters: `first` and `factor`, thresholds of `d-clas`; `preemptive` (no): allows suspending running reduces.
+//! Parameters: `first` and `factor`, thresholds of `d-clas`; `gamma` of `gamma-boost`, per second: the paper's is the rate at
+//! which the tail of flow times falls under `fifo`; `preemptive` (no): allows suspending running reduces.
 //! Deviations: many slots and tasks that are not interrupted. The queues of Aalo share by weight, those here are strict, as
 //! Tiresias' are; no job is promoted after a wait. An estimate that changes moves a job of `psjf`. The shuffle follows the
 //! same order.
@@ -52,6 +57,22 @@ pub(super) const ENTRIES: &[Entry<dyn Policy>] = &[
         })
     },
     Entry {
+        paper: "Yu and Scully 2024",
+        parameters: &[
+            Parameter {
+                name: "gamma",
+                default: "0.1",
+                meaning: "rate at which flow times fall off, per second",
+            },
+            PREEMPTIVE,
+        ],
+        ..Entry::new("gamma-boost", "earliest arrival first, that of short jobs moved forward", |arguments| {
+            let gamma = arguments
+                .value("gamma", 0.1, "a number from 1e-6 to 1e6", |gamma| (1e-6..=1e6).contains(&gamma))?;
+            Ok(Box::new(ByNumber::new(RowNumber::Boost(gamma), arguments.flag("preemptive")?)))
+        })
+    },
+    Entry {
         paper: "Harchol-Balter, chapter 32",
         parameters: &[PREEMPTIVE],
         ..Entry::new("psjf", "least total work first, of what a job had when it came", |arguments| {
@@ -66,6 +87,14 @@ pub(super) fn attained(row: &Row) -> f64 {
     at(Station::Map) + at(Station::Reduce)
 }
 
+/// Seconds below which a job is boosted no further.
+const SECONDS_MIN: f64 = 1e-6;
+
+/// Boost of a job that takes these seconds with every slot.
+fn boost(seconds: f64, gamma: f64) -> f64 {
+    -(-(-gamma * seconds.max(SECONDS_MIN)).exp_m1()).ln() / gamma
+}
+
 /// Number that orders jobs, smallest first.
 #[derive(Clone, Copy, Debug)]
 enum RowNumber {
@@ -75,15 +104,21 @@ enum RowNumber {
     Queue([f64; 2]),
     /// Total work, slot-seconds.
     Size,
+    /// Arrival minus boost plus the largest boost, in seconds, with this rate per second.
+    Boost(f64),
 }
 
 impl RowNumber {
-    fn of(self, row: &Row) -> f64 {
+    fn of(self, row: &Row, slots: f64) -> f64 {
+        let size = row.whole[Station::Map] + row.whole[Station::Reduce];
         match self {
             Self::Attained => attained(row),
             Self::Queue([first, _]) if attained(row) < first => 0.0,
             Self::Queue([first, factor]) => 1.0 + ((attained(row) / first).ln() / factor.ln()).floor(),
-            Self::Size => row.whole[Station::Map] + row.whole[Station::Reduce],
+            Self::Size => size,
+            Self::Boost(gamma) => {
+                row.arrival.seconds() + boost(SECONDS_MIN, gamma) - boost(size / slots, gamma)
+            }
         }
     }
 
@@ -92,6 +127,7 @@ impl RowNumber {
         match self {
             Self::Attained => ["las", "service so far", "slot-seconds"],
             Self::Queue(_) => ["d-clas", "queue", "from 0, by service so far"],
+            Self::Boost(_) => ["gamma-boost", "arrival minus boost", "seconds, plus the largest boost"],
             Self::Size => ["psjf", "total work", "slot-seconds"],
         }
     }
@@ -128,14 +164,17 @@ impl Policy for ByNumber {
         let number = self.number;
         self.jobs.observe(view, change, |view, job| {
             let row = view.row(job);
-            (order_of(number.of(row)), turn(row))
+            (order_of(number.of(row, view.cap[Station::Map])), turn(row))
         });
     }
 
     fn plan(&mut self, view: View<'_>, plan: &mut Plan<'_>) {
         let number = self.number;
         let [_, what, unit] = number.words();
-        let reason = |view: View<'_>, job| Reason::Smallest { what, value: number.of(view.row(job)), unit };
+        let reason = |view: View<'_>, job| {
+            let value = number.of(view.row(job), view.cap[Station::Map]);
+            Reason::Smallest { what, value, unit }
+        };
         self.jobs.plan(view, plan, ShuffleRule::All, reason);
     }
 }
@@ -167,7 +206,7 @@ mod tests {
             let queue = RowNumber::Queue([first, factor]);
             let ends = |place: i32| if place == 0 { 0.0 } else { first * f64::powi(factor, place - 1) };
             let attained = ends(place) + inside * (ends(place + 1) - ends(place));
-            let seen = queue.of(&row([attained, 0.0], [0.0; 2]));
+            let seen = queue.of(&row([attained, 0.0], [0.0; 2]), 1.0);
             prop_assert_eq!(seen, f64::from(place));
         }
     }

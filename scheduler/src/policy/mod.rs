@@ -8,7 +8,9 @@ mod attained;
 pub mod deadlines;
 pub mod dsrpt;
 pub mod fair;
+mod fair_run;
 pub mod fifo;
+mod fsp;
 pub mod gristmill;
 mod interface;
 pub mod lrpt;
@@ -58,6 +60,7 @@ pub fn catalogue() -> Vec<&'static Entry<dyn Policy>> {
         pairs::ENTRIES,
         attained::ENTRIES,
         serpt::ENTRIES,
+        fsp::ENTRIES,
         gristmill::ENTRIES,
     ]
     .into_iter()

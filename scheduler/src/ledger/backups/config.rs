@@ -19,6 +19,29 @@ pub struct BackupLimits {
     pub look_after: Span,
     /// Maximum number of failed speculative attempts per task; 2.
     pub failures_max: u32,
+    /// Limits of clones; `None`, the default, starts none.
+    #[serde(default)]
+    pub clones: Option<CloneLimits>,
+}
+
+/// Limits of clones: speculative attempts of small jobs' tasks that start without a sign of slowness.
+///
+/// Ananthanarayanan et al., *Effective Straggler Mitigation: Attack of the Clones*, NSDI 2013. Deviations: a task has one
+/// clone and not as many as a probability of success asks for; a clone uses only a slot that is free; a reduce is cloned
+/// after its segments were fetched once more.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct CloneLimits {
+    /// Largest number of tasks of a job that counts as small; 10, as in the paper.
+    pub tasks_max: u32,
+    /// Slots per speculative attempt above which no clone starts: one slot of this many may run one, and at least one slot
+    /// always may; 20, the paper's 5 %.
+    pub slots_per_clone: u32,
+}
+
+impl Default for CloneLimits {
+    fn default() -> Self {
+        Self { tasks_max: 10, slots_per_clone: 20 }
+    }
 }
 
 impl Default for BackupLimits {
@@ -31,6 +54,7 @@ impl Default for BackupLimits {
             judge_min: Span::milliseconds(100),
             look_after: Span::milliseconds(50),
             failures_max: 2,
+            clones: None,
         }
     }
 }

@@ -12,7 +12,7 @@ mod config;
 mod second;
 mod usual;
 
-pub use config::BackupLimits;
+pub use config::{BackupLimits, CloneLimits};
 pub(crate) use usual::UsualTime;
 
 use crate::command::Command;

@@ -22,15 +22,13 @@
 //! model, which has neither tasks nor slots, only rule 3 applies.
 //! Limits: it ignores deadlines, pools and workers, and it is not fair before a job is due.
 
-mod fair_run;
-
 use crate::catalogue::{ArgumentError, Arguments, Entry, Parameter};
 use crate::plan::{Plan, Reason, Share, order_of};
 use crate::policy::Ranked;
+use crate::policy::fair_run::FairRun;
 use crate::policy::interface::Policy;
 use crate::policy::ordered::{can, merged, walk};
 use crate::view::{Change, Handle, Station, View};
-use fair_run::FairRun;
 
 /// Default of `stretch`: time relative to equal sharing after which a job is due.
 const STRETCH: f64 = 4.0;

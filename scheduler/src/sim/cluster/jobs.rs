@@ -8,11 +8,14 @@ use crate::sim::{SimError, check_job, check_number};
 use crate::station::{PerStation, Station};
 use crate::units::{Bytes, Time};
 use crate::workload::Job;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Maximum number of bytes of one job: integers up to this are exact in a double.
 const BYTES_MAX: f64 = 9e15;
+
+/// Input per second of a map of unknown input, if progress is reported.
+const BYTES_PER_SECOND: f64 = 1e6;
 
 /// Job in the simulation.
 pub(super) struct LiveJob {
@@ -22,6 +25,8 @@ pub(super) struct LiveJob {
     pub(super) maps_done: Option<Time>,
     /// Maps that have not ended.
     pub(super) maps_left: usize,
+    /// Maps that have ended, if tasks may have two attempts.
+    pub(super) ended: BTreeSet<u32>,
     /// Maps that divisions added.
     pub(super) added: usize,
     pub(super) maps: Arc<[f64]>,
@@ -117,13 +122,19 @@ pub(super) fn prepare(
     let seconds = if rate.is_finite() { bytes / rate } else { job.work[Station::Shuffle] };
     let sum = |lengths: &[f64]| lengths.iter().sum::<f64>();
     let weight = if job.weight == 0.0 { 1.0 } else { job.weight };
-    let input = Bytes((job.input_bytes / maps.len().max(1) as f64).round() as u64);
+    // Without a size there is no progress that a slow attempt could be known by.
+    let whole = match (job.input_bytes, &config.core.backups) {
+        (0.0, Some(_)) => sum(&maps) * BYTES_PER_SECOND,
+        (bytes, _) => bytes,
+    };
+    let input = Bytes((whole / maps.len().max(1) as f64).round() as u64);
     let live = LiveJob {
         seq: index,
         arrival: time_of(job.arrival),
         start: None,
         maps_done: None,
         maps_left: maps.len(),
+        ended: BTreeSet::new(),
         added: 0,
         segment,
         partitions: reduces.len(),

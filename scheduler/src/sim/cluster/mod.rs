@@ -23,6 +23,7 @@ mod check;
 mod engine;
 mod forecast;
 mod jobs;
+mod mechanisms;
 mod network;
 mod pieces;
 mod processors;
@@ -32,6 +33,7 @@ mod timers;
 
 pub use alone::alone;
 pub use forecast::{FORECAST_TASKS_MAX, time_left};
+pub use mechanisms::Mechanisms;
 
 use crate::command::Command;
 use crate::core::{AheadConfig, CoreConfig, ShuffleOrder};

@@ -45,8 +45,8 @@ impl RunningPiece {
 /// Attempts that may leave their slot, and reduces that have.
 #[derive(Debug, Default)]
 pub(super) struct RunningAttempts {
-    /// Running attempts, by their index among the timers; kept only for reduces under preemptive policies, and for maps
-    /// that may be divided.
+    /// Running attempts, by their index among the timers; kept only for reduces under preemptive policies, and if tasks
+    /// may be divided or have speculative attempts.
     pub(super) running: BTreeMap<AttemptId, u32>,
     /// Reduces that are leaving their slot, by the time when it is free, then by order.
     pub(super) leaving: BTreeMap<(Time, u64), RunningPiece>,

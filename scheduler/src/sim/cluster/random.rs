@@ -1,14 +1,16 @@
-//! One random draw per task, from the seed and the task's id alone, so that all policies see the same tasks.
+//! One random draw per task, from the seed and the task's id alone, so that all policies see the same tasks. Speculative
+//! attempts have a draw of their own.
 
 use crate::ids::TaskKind;
 
-/// Returns a number in `[0, 1)` for this task of the job that arrived as the `seq`-th.
-pub(super) fn of_task(seed: u64, seq: u64, kind: TaskKind, index: u32) -> f64 {
+/// Returns a number in `[0, 1)` for this task of the job that arrived as the `seq`-th, and its attempt of this number.
+pub(super) fn of_task(seed: u64, seq: u64, kind: TaskKind, index: u32, epoch: u32) -> f64 {
     let kind = match kind {
         TaskKind::Map => 0,
         TaskKind::Reduce => 1 << 32,
     };
-    let bits = mix(mix(mix(seed) ^ seq) ^ (kind | u64::from(index)));
+    let first = mix(mix(mix(seed) ^ seq) ^ (kind | u64::from(index)));
+    let bits = if epoch == 0 { first } else { mix(first ^ u64::from(epoch)) };
     // A double below 1 holds 53 bits.
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -28,7 +30,7 @@ mod tests {
     #[test]
     fn draws_are_even_and_differ_by_seed_job_kind_and_task() {
         let draw =
-            |seed, seq, kind| -> Vec<f64> { (0..2_000).map(|i| of_task(seed, seq, kind, i)).collect() };
+            |seed, seq, kind| -> Vec<f64> { (0..2_000).map(|i| of_task(seed, seq, kind, i, 0)).collect() };
         let base = draw(1, 0, TaskKind::Map);
         let mean = base.iter().sum::<f64>() / base.len() as f64;
         assert!((mean - 0.5).abs() < 0.03, "mean {mean}");

@@ -69,6 +69,11 @@ impl Timers {
         *running
     }
 
+    /// Returns the attempt at this index, which runs.
+    pub(super) fn running(&self, place: u32) -> &RunningPiece {
+        &self.running[place as usize].1
+    }
+
     pub(super) fn foresee(&mut self, end: Time, transfer: Foreseen) {
         self.transfers.push(Reverse((end, transfer)));
     }

@@ -21,6 +21,7 @@ impl<'a> Engine<'a> {
         let delay = self.delay(kind, running.worker);
         let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
         let (seq, held) = (job.seq, job.held);
+        let backed_up = self.config.core.backups.is_some();
         let publishes = kind == TaskKind::Reduce || job.reduces.is_empty();
         if publishes {
             // Publishing takes no time, so the permit is requested immediately.
@@ -29,8 +30,9 @@ impl<'a> Engine<'a> {
         let job = self.jobs.get_mut(&attempt.task.job).expect("jobs live until their attempts end");
         let ended = match kind {
             TaskKind::Map => {
-                job.maps_left -= 1;
-                if job.maps_left == 0 {
+                // Two attempts of a task may end before the first of them is reported.
+                job.maps_left -= usize::from(!backed_up || job.ended.insert(attempt.task.index));
+                if job.maps_left == 0 && job.maps_done.is_none() {
                     job.maps_done = Some(self.now + delay);
                 }
                 Event::MapFinished {
@@ -49,7 +51,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Releases the slot of an attempt and records its time in it.
-    fn give_back(&mut self, running: &RunningPiece) -> TaskRun {
+    pub(super) fn give_back(&mut self, running: &RunningPiece) -> TaskRun {
         let &RunningPiece { attempt, worker, slot, began, .. } = running;
         let kind = attempt.task.kind;
         let place = place_of(worker);

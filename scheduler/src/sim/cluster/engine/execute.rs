@@ -2,7 +2,7 @@
 
 use super::{Engine, place_of, span_of};
 use crate::command::{Command, Outcome};
-use crate::event::Event;
+use crate::event::{Event, Failure};
 use crate::ids::{AttemptId, JobId, TaskKind, WorkerId};
 use crate::metrics::JobRecord;
 use crate::sim::cluster::pieces::{Rest, RunningPiece};
@@ -19,6 +19,25 @@ impl<'a> Engine<'a> {
         self.pieces.rests.insert(attempt, running.rest(self.now, out));
         self.pieces.left += 1;
         self.pieces.leaving.insert((out, self.pieces.left), running);
+    }
+
+    /// Ends an attempt whose task has ended by another one. It leaves its slot at once. An attempt that has ended is
+    /// not stopped: its report is on its way.
+    fn kill(&mut self, attempt: AttemptId, worker: WorkerId) {
+        let queue = &mut self.machines[place_of(worker)].queue;
+        if let Some(place) = queue.iter().position(|&other| other == attempt) {
+            queue.remove(place);
+        } else if let Some(place) = self.pieces.running.remove(&attempt) {
+            let running = self.timers.stop(place);
+            let run = self.give_back(&running);
+            self.output.observer.suspended(&run);
+            let held = self.jobs[&attempt.task.job].held;
+            self.output.observer.held(run.end, run.seq, held);
+        } else {
+            return;
+        }
+        self.events.push(Event::AttemptFailed { attempt, class: Failure::Cancelled });
+        self.start_queued(worker);
     }
 
     /// Lets a running task give up half of the work that it has left; all that it can if it makes way. A task that has
@@ -102,9 +121,9 @@ impl<'a> Engine<'a> {
                 Command::Announce { map, from, to, .. } => self.offer(map, from, to),
                 Command::JobEnded { job, outcome } => self.job_ends(job, outcome),
                 Command::WakeAt { time } => self.ticks.wake = Some(time),
-                // Attempts run to their end and request their permit then. No state is kept for a job.
-                Command::Kill { .. }
-                | Command::Retract { .. }
+                Command::Kill { attempt, worker } => self.kill(attempt, worker),
+                // Attempts request their permit at their end. No state is kept for a job.
+                Command::Retract { .. }
                 | Command::GrantCommit { .. }
                 | Command::RefuseCommit { .. }
                 | Command::Forget { .. } => {}
@@ -128,8 +147,8 @@ impl<'a> Engine<'a> {
             return self.arrives(map, to, from != to);
         }
         // A moved partition may find some of its segments at the homes of other partitions.
-        let looks = self.core.preempts() || self.core.divides();
-        let lacks = |partition: &&u32| !looks || self.core.lacks(id, **partition, map.task.index);
+        let looks = self.core.preempts() || self.core.wants_progress();
+        let lacks = |partition: &&u32| !looks || self.core.awaits(to, map, **partition);
         let partitions = job.homes.get(&to).map_or(0, |homes| homes.iter().filter(lacks).count());
         self.done.summary.segments += partitions as u64;
         let bytes = job.segment(map.task.index) * partitions as f64;
@@ -158,7 +177,8 @@ impl<'a> Engine<'a> {
             let rest = self.pieces.rests.remove(&attempt);
             let worker_config = &self.config.workers[place];
             let factor = worker_config.service.map_or(1.0, |service| {
-                service.quantile(of_task(self.config.seed, seq, attempt.task.kind, attempt.task.index))
+                let epoch = self.config.core.backups.as_ref().map_or(0, |_| attempt.epoch);
+                service.quantile(of_task(self.config.seed, seq, attempt.task.kind, attempt.task.index, epoch))
             });
             let seconds = length * factor / worker_config.speed;
             let finds_place = rest.map_or(Span(0), |_| span_of(self.config.resume_cost));
@@ -172,7 +192,7 @@ impl<'a> Engine<'a> {
             let end = works + span_of(seconds * rest.part);
             let began = self.now;
             let at = self.timers.run(RunningPiece { attempt, worker, slot, began, end, works, rest });
-            if self.core.preempts() && kind == 1 || self.core.divides() {
+            if self.core.preempts() && kind == 1 || self.core.wants_progress() {
                 self.pieces.running.insert(attempt, at);
             }
             if kind == 1 && self.core.divides() {

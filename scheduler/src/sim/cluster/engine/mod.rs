@@ -16,7 +16,7 @@ use crate::sim::cluster::processors::Processors;
 use crate::sim::cluster::timers::{SimMachine, Timers};
 use crate::sim::cluster::{ClusterSummary, Config, Observer, SimWorker};
 use crate::station::PerStation;
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Span, Time};
 use crate::workload::Job;
 use std::collections::BTreeMap;
 
@@ -56,6 +56,8 @@ struct SimOutput<'a> {
 struct Ticks {
     wake: Option<Time>,
     idle: u32,
+    /// Time from which the progress of running maps is reported again.
+    progress: Time,
 }
 
 /// Number of arrived jobs, and times of the first and last arrival, in seconds.
@@ -175,6 +177,7 @@ impl<'a> Engine<'a> {
                 next = self.prepare(jobs.next())?;
             }
             self.tick(next.is_none())?;
+            self.report_progress();
             self.core.handle(self.now, &self.events, &mut self.commands);
             self.output.observer.instant(self.now, &self.events, &self.commands, self.core.shuffle_order());
             self.events.clear();
@@ -223,6 +226,25 @@ impl<'a> Engine<'a> {
             self.reports.by_arrival.first_entry().filter(|entry| entry.key().0 <= self.now)
         {
             self.events.push(report.remove());
+        }
+    }
+
+    /// Reports how much of their input the running maps have read, as often as the core searches for slow attempts.
+    fn report_progress(&mut self) {
+        let Some(limits) = &self.config.core.backups else { return };
+        if self.now < self.ticks.progress {
+            return;
+        }
+        self.ticks.progress = self.now + limits.look_after;
+        for (&attempt, &place) in &self.pieces.running {
+            let running = self.timers.running(place);
+            if attempt.task.kind == TaskKind::Map && running.works < self.now {
+                let share =
+                    self.now.since(running.works).seconds() / running.end.since(running.works).seconds();
+                let of = self.core.input_of(attempt.task);
+                let read = Bytes((of.0 as f64 * share) as u64);
+                self.events.push(Event::AttemptProgressed { attempt, read, of });
+            }
         }
     }
 

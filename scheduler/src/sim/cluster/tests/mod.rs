@@ -19,6 +19,7 @@ mod preempting;
 mod rivals;
 mod same_core;
 mod scale;
+mod speculating;
 mod system;
 
 /// Observations of a simulation.
@@ -526,8 +527,18 @@ fn check_run(case: &Case, seen: &Seen) {
         let waited = run.task.kind == TaskKind::Map || record.maps_done <= run.start;
         assert!(waited, "{run:?} began before the maps were done at {}", record.maps_done);
     }
+    check_slots(seen);
+}
+
+/// Checks that no slot held two tasks at once.
+fn check_slots(seen: &Seen) {
     let mut by_slot: Vec<TaskRun> = seen.tasks.iter().chain(&seen.suspended).copied().collect();
-    by_slot.sort_by(|a, b| (a.worker, a.slot).cmp(&(b.worker, b.slot)).then(a.start.total_cmp(&b.start)));
+    by_slot.sort_by(|a, b| {
+        (a.worker, a.slot)
+            .cmp(&(b.worker, b.slot))
+            .then(a.start.total_cmp(&b.start))
+            .then(a.end.total_cmp(&b.end))
+    });
     for pair in by_slot.windows(2) {
         let alike = (pair[0].worker, pair[0].slot) == (pair[1].worker, pair[1].slot);
         assert!(!alike || pair[0].end <= pair[1].start + 1e-9, "{pair:?} overlap");

@@ -112,6 +112,67 @@ fn first_in_first_out(law: &SizeLaw) -> f64 {
     1.0 + LOAD * second / (2.0 * (1.0 - LOAD))
 }
 
+/// Returns the flow times of a policy on one slot, in the order of arrival.
+fn flows(policy: &str, jobs: &[Job]) -> Vec<f64> {
+    let deciders =
+        Deciders { estimator: Some(Box::new(Oracle)), ..Deciders::with_policy(by_name(policy).unwrap()) };
+    let mut flows = vec![0.0; jobs.len()];
+    let mut sink = |record: &JobRecord| flows[record.seq as usize] = record.flow();
+    run(&Config::uniform(1, Slots::Unified(1)), deciders, jobs.to_vec(), &mut (), &mut sink).unwrap();
+    flows
+}
+
+/// Friedman and Henderson 2003, theorem 1: by their order of ends under equal sharing, no job ends later than by that.
+#[test]
+fn no_job_ends_later_under_fsp_than_by_equal_sharing_but_for_a_map() {
+    let mut jobs = VARIED.jobs(4);
+    jobs.truncate(1_000);
+    // Equal sharing, exact: the job with the least left ends first.
+    let mut wanted = vec![0.0; jobs.len()];
+    let (mut now, mut next, mut present) = (0.0, 0, Vec::<(f64, usize)>::new());
+    while next < jobs.len() || !present.is_empty() {
+        let arrival = jobs.get(next).map_or(f64::INFINITY, |job| job.arrival);
+        let least = present.iter().map(|(left, _)| *left).fold(f64::INFINITY, f64::min);
+        let until = arrival.min(now + least * present.len() as f64);
+        let share = (until - now) / present.len().max(1) as f64;
+        present.iter_mut().for_each(|(left, _)| *left -= share);
+        now = until;
+        for (_, seq) in present.extract_if(.., |(left, _)| *left < 1e-9) {
+            wanted[seq] = now - jobs[seq].arrival;
+        }
+        if now == arrival {
+            present.push((jobs[next].maps.iter().sum(), next));
+            next += 1;
+        }
+    }
+    let found = flows("fsp", &jobs);
+    let late = found.iter().zip(&wanted).map(|(found, wanted)| found - wanted).fold(0.0, f64::max);
+    assert!(late < MAP, "a job ends {late} s later, and a map takes at most {MAP} s");
+    // `psjf` has no such promise, and this rule sees it.
+    let unfair = flows("psjf", &jobs);
+    assert!(unfair.iter().zip(&wanted).any(|(found, wanted)| wanted + 1.0 < *found));
+    let mean = |flows: &[f64]| flows.iter().sum::<f64>() / flows.len() as f64;
+    assert!(mean(&found) < 0.9 * mean(&wanted), "{} and {}", mean(&found), mean(&wanted));
+}
+
+/// Yu and Scully 2024: the tail of flow times is shorter than that of `fifo`, which `psjf` makes longer.
+#[test]
+fn gamma_boost_shortens_the_tail_that_shortest_job_first_makes_longer() {
+    // Exponential sizes: under `fifo` flow times fall off at the rate 1 - load.
+    let exponential = SizeLaw {
+        density: |size| (-size).exp(),
+        draw: |random| -(1.0 - random.random::<f64>()).ln(),
+        most: 40.0,
+    };
+    let tail = |policy: &str| {
+        let mut all: Vec<f64> = (1..=8).flat_map(|seed| flows(policy, &exponential.jobs(seed))).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() * 995 / 1000]
+    };
+    let [fifo, boost, shortest] = ["fifo", "gamma-boost:gamma=0.4", "psjf"].map(tail);
+    assert!(boost < 0.97 * fifo && fifo < shortest, "{fifo}, {boost}, {shortest}");
+}
+
 /// Compares the mean over three seeds.
 fn check(policy: &str, law: &SizeLaw, wanted: f64) {
     let found = [1, 2, 3].map(|seed| law.mean(policy, seed)).iter().sum::<f64>() / 3.0;

@@ -55,6 +55,7 @@ fn mean_flow((policy, estimator): (&str, &str), seed: u64, factor: f64) -> f64 {
     jobs.iter_mut().for_each(|job| scale.apply(job));
     let policy = policy
         .replace("TEN", &(10.0 * factor).to_string())
+        .replace("RATE", &(0.1 / factor).to_string())
         .replace("SECOND", &format!("{}ms", factor * 1000.0));
     let deciders = TestDeciders::named(&policy, "pull", Some(estimator)).0;
     let (mut sum, count) = (0.0, jobs.len() as f64);
@@ -82,10 +83,16 @@ fn check(policy: &str, estimator: &str) {
 
 #[test]
 fn no_policy_depends_on_the_unit_of_time() {
-    let with_times =
-        ["asrpt:slot=SECOND", "asrpt:slot=SECOND,preemptive=yes", "d-clas:first=TEN"].map(str::to_owned);
+    let with_times = [
+        "asrpt:slot=SECOND",
+        "asrpt:slot=SECOND,preemptive=yes",
+        "d-clas:first=TEN",
+        "gamma-boost:gamma=RATE",
+    ]
+    .map(str::to_owned);
     let runs = |policy: &&&crate::catalogue::Entry<dyn Policy>| {
-        !["srpt", "dsrpt", "asrpt", "d-clas", "min-scheduler", "max-scheduler"].contains(&policy.name)
+        !["srpt", "dsrpt", "asrpt", "d-clas", "gamma-boost", "min-scheduler", "max-scheduler"]
+            .contains(&policy.name)
     };
     let names =
         policy::catalogue().iter().filter(runs).map(|entry| entry.name.to_owned()).collect::<Vec<_>>();

@@ -124,6 +124,11 @@ impl FairRun {
         self.waiting.insert((due, seq));
     }
 
+    /// Returns the virtual time at the end of this job here, which orders jobs by their ends; infinite if unknown.
+    pub(super) fn tag(&self, seq: u64) -> f64 {
+        self.jobs.get(&seq).map_or(f64::INFINITY, |job| job.tag)
+    }
+
     /// Returns the time since when the job is due, if it is.
     pub(super) fn due(&self, seq: u64) -> Option<Time> {
         self.jobs.get(&seq)?.due.filter(|&due| due <= self.at)
