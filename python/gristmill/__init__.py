@@ -13,7 +13,12 @@ Workers import this module too, from the files that were shipped with the job.
 """
 from .errors import FunctionError, GristmillError, JobError, ShippingError
 from .job import Job
+from .policy import PolicyJob, Simulation, decide, simulate
 from .reported import count, status
+from .results import Results, results
 from .run import JobRun, run, submit
 
-__all__ = ["FunctionError", "GristmillError", "Job", "JobError", "JobRun", "ShippingError", "count", "run", "status", "submit"]
+__all__ = [
+    "FunctionError", "GristmillError", "Job", "JobError", "JobRun", "PolicyJob", "Results", "ShippingError", "Simulation",
+    "count", "decide", "results", "run", "simulate", "status", "submit",
+]

@@ -1,6 +1,7 @@
 //! A policy that is another program, such as a Python function: it reads what has changed and answers with an order.
 //!
-//! Both sides write JSON, one object per line. Before a plan the program gets the jobs that changed since the last line and
+//! A file is started and talks through its standard input and output; a Unix socket is connected to, so that a program that
+//! runs already decides. Both sides write JSON, one object per line. Before a plan the program gets the jobs that changed since the last line and
 //! those that left: `{"now": 12.5, "capacity": [8, 1, 8], "jobs": [{"seq": 3, ...}], "left": [1]}`, with the fields of
 //! `ShownJob`. It answers with the numbers (`seq`) of jobs, most urgent first: `{"order": [3, 2]}`. Every job gets all
 //! that it can use in this order, reduces before maps; jobs that it leaves out come last, by age.
@@ -12,40 +13,50 @@ use gristmill_scheduler::catalogue::{ArgumentError, Entry, Parameter};
 use gristmill_scheduler::plan::{Plan, Reason};
 use gristmill_scheduler::policy::{Ordered, Policy, ShuffleRule};
 use gristmill_scheduler::view::{Change, Handle, Row, View};
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::time::Duration;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 /// Name of the policy, before the parameters.
 const NAME: &str = "program";
 
-/// Time that a program may take for an answer: a master decides nothing in the meantime. The first answer includes its
-/// start.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Default and maximum seconds that a program may take for an answer: a master decides nothing in the meantime.
+const PATIENCE: f64 = 0.5;
+const PATIENCE_MAX: f64 = 3600.0;
+/// Minimum time that it may take for its first answer, which includes its start.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of an answer: 20 for each of a hundred thousand jobs.
-const ANSWER_BYTES_MAX: u64 = 2 << 20;
+const ANSWER_BYTES_MAX: usize = 2 << 20;
 
 /// Catalogue entry of the policy.
 pub const ENTRY: Entry<dyn Policy> = Entry {
     starts_program: true,
-    parameters: &[Parameter {
-        name: "path",
-        default: "",
-        meaning: "the program; one that ends in .py is run by python3",
-    }],
+    parameters: &[
+        Parameter {
+            name: "path",
+            default: "",
+            meaning: "the program, or the Unix socket on which one listens; one that ends in .py is run by python3",
+        },
+        Parameter { name: "patience", default: "0.5", meaning: "time that an answer may take, s" },
+    ],
     ..Entry::new(NAME, "the order that another program gives, for instance a Python function", |arguments| {
         let path = arguments.text("path").unwrap_or_default();
+        let wanted = "a number of seconds above 0, at most 3600";
+        let patience = arguments
+            .value("patience", PATIENCE, wanted, |seconds| 0.0 < seconds && seconds <= PATIENCE_MAX)?;
         // Absolute, so that it is the same file for every process, and neither an option nor looked up.
-        match std::fs::canonicalize(path).ok().filter(|path| path.is_file()) {
-            Some(path) => Ok(Box::new(ProgramPolicy::new(path))),
+        match std::fs::canonicalize(path).ok().filter(|path| path.exists() && !path.is_dir()) {
+            Some(path) => Ok(Box::new(ProgramPolicy::new(path, Duration::from_secs_f64(patience)))),
             None => {
                 let (value, wanted) = (path.to_owned(), "a file that exists".to_owned());
                 Err(ArgumentError::Value { name: "path", value, wanted })
@@ -109,16 +120,24 @@ struct Answer {
     order: Vec<u64>,
 }
 
-/// Running program, with a thread for each pipe: it may stop to read as well as to write.
+/// Connection to the program: its standard input and output, or the socket on which it listens.
 struct PolicyProcess {
-    child: Child,
-    questions: SyncSender<Vec<u8>>,
-    answers: Receiver<Result<Vec<u8>, String>>,
+    stream: UnixStream,
+    /// Set if it was started here.
+    child: Option<Child>,
     answered: bool,
+    /// Timeout of its reads and writes.
+    limit: Duration,
 }
 
 impl PolicyProcess {
     fn start(path: &Path) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("it does not start: {error}");
+        if path.metadata().is_ok_and(|found| found.file_type().is_socket()) {
+            let stream =
+                UnixStream::connect(path).map_err(|error| format!("nothing listens there: {error}"))?;
+            return Ok(Self { stream, child: None, answered: false, limit: Duration::ZERO });
+        }
         let mut command = if path.extension().is_some_and(|ending| ending == "py") {
             let mut python = Command::new("python3");
             python.arg(path);
@@ -126,85 +145,98 @@ impl PolicyProcess {
         } else {
             Command::new(path)
         };
+        let (stream, its_end) = UnixStream::pair().map_err(failed)?;
+        let its_input = its_end.try_clone().map_err(failed)?;
         // A group of its own, which ends as a whole.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("it does not start: {error}"))?;
-        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("it has no pipes".to_owned());
-        };
-        let (questions, asked) = sync_channel::<Vec<u8>>(1);
-        let (answering, answers) = sync_channel(1);
-        std::thread::spawn(move || {
-            while let Ok(question) = asked.recv() {
-                if stdin.write_all(&question).and_then(|()| stdin.flush()).is_err() {
-                    return;
-                }
-            }
-        });
-        std::thread::spawn(move || {
-            let mut stdout = BufReader::new(stdout);
-            while let Some(answer) = read_answer(&mut stdout) {
-                let last = answer.is_err();
-                if answering.send(answer).is_err() || last {
-                    return;
-                }
-            }
-        });
-        Ok(Self { child, questions, answers, answered: false })
+        command.process_group(0).stdin(OwnedFd::from(its_input)).stdout(OwnedFd::from(its_end));
+        let child = command.spawn().map_err(failed)?;
+        Ok(Self { stream, child: Some(child), answered: false, limit: Duration::ZERO })
     }
 
-    fn ask(&mut self, question: &Question) -> Result<Answer, String> {
+    fn ask(&mut self, question: &Question, patience: Duration) -> Result<Answer, String> {
         let mut line = serde_json::to_vec(question).map_err(|error| error.to_string())?;
         line.push(b'\n');
-        match self.answers.try_recv() {
-            Ok(_) => return Err("it answered more often than it was asked".to_owned()),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+        let looks = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        if recv(&self.stream, &mut [0], looks).is_ok_and(|(_, bytes)| bytes != 0) {
+            return Err("it answered more often than it was asked".to_owned());
         }
-        let ended = || "it ended".to_owned();
-        self.questions.try_send(line).map_err(|error| match error {
-            TrySendError::Full(_) => "it does not read what it is asked".to_owned(),
-            TrySendError::Disconnected(_) => ended(),
+        let patience = if self.answered { patience } else { patience.max(START_PATIENCE) };
+        if self.limit != patience {
+            let both = |stream: &UnixStream| {
+                stream
+                    .set_read_timeout(Some(patience))
+                    .and_then(|()| stream.set_write_timeout(Some(patience)))
+            };
+            both(&self.stream).map_err(|error| format!("its socket cannot be limited: {error}"))?;
+            self.limit = patience;
+        }
+        let until = Instant::now() + patience;
+        self.write(&line, until)?;
+        let answer = self.read(until)?.ok_or_else(|| {
+            format!("it did not answer with a line, ended by a newline, within {} s", patience.as_secs_f64())
         })?;
-        let patience = if self.answered { PATIENCE } else { START_PATIENCE };
-        let answer = self.answers.recv_timeout(patience).map_err(|error| match error {
-            RecvTimeoutError::Timeout => format!(
-                "it did not answer with a line, ended by a newline, within {} s",
-                patience.as_secs_f64()
-            ),
-            RecvTimeoutError::Disconnected => ended(),
-        })??;
         self.answered = true;
         let start = || String::from_utf8_lossy(&answer[..answer.len().min(80)]).trim_end().to_owned();
         serde_json::from_slice(&answer).map_err(|error| format!("it answered `{}`: {error}", start()))
     }
+
+    fn write(&mut self, mut line: &[u8], until: Instant) -> Result<(), String> {
+        while !line.is_empty() {
+            match self.stream.write(line) {
+                Ok(written) => line = &line[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if !is_timeout(&error) => return Err("it ended".to_owned()),
+                Err(_) => return Err("it does not read what it is asked".to_owned()),
+            }
+            if !line.is_empty() && until < Instant::now() {
+                return Err("it does not read what it is asked".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a line; `None` if it does not come in time. A call may wait for
+    /// the whole time, so all together wait for twice that at most.
+    fn read(&mut self, until: Instant) -> Result<Option<Vec<u8>>, String> {
+        let (mut line, mut part) = (Vec::new(), [0; 4096]);
+        while line.last() != Some(&b'\n') {
+            match self.stream.read(&mut part) {
+                Ok(0) => return Err("it ended".to_owned()),
+                Ok(read) => line.extend_from_slice(&part[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_timeout(&error) => return Ok(None),
+                Err(_) => return Err("it ended".to_owned()),
+            }
+            if ANSWER_BYTES_MAX < line.len() {
+                return Err(format!("its answer is longer than {ANSWER_BYTES_MAX} bytes"));
+            }
+            if until < Instant::now() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(line))
+    }
 }
 
-/// Reads a line; `None` at the end.
-fn read_answer(stdout: &mut BufReader<ChildStdout>) -> Option<Result<Vec<u8>, String>> {
-    let mut line = Vec::new();
-    let read = stdout.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line).ok()?;
-    match line.ends_with(b"\n") {
-        true => Some(Ok(line)),
-        false if read as u64 == ANSWER_BYTES_MAX => {
-            Some(Err(format!("its answer is longer than {ANSWER_BYTES_MAX} bytes")))
-        }
-        false => None,
-    }
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 impl Drop for PolicyProcess {
     fn drop(&mut self) {
+        let Some(child) = &mut self.child else { return };
         // The program and what it started may have ended.
-        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+        if let Some(group) = Pid::from_raw(child.id() as i32) {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        let _ = self.child.wait();
+        let _ = child.wait();
     }
 }
 
 /// Policy of another program.
 struct ProgramPolicy {
     path: PathBuf,
+    patience: Duration,
     process: Option<PolicyProcess>,
     failure: Option<String>,
     /// Live jobs, with their place in the last order; jobs without one come last.
@@ -216,9 +248,10 @@ struct ProgramPolicy {
 }
 
 impl ProgramPolicy {
-    fn new(path: PathBuf) -> Self {
+    fn new(path: PathBuf, patience: Duration) -> Self {
         Self {
             path,
+            patience,
             process: None,
             failure: None,
             places: BTreeMap::new(),
@@ -252,7 +285,7 @@ impl ProgramPolicy {
             self.process = Some(PolicyProcess::start(&self.path)?);
         }
         let Some(process) = &mut self.process else { return Ok(()) };
-        let Answer { order } = process.ask(&question)?;
+        let Answer { order } = process.ask(&question, self.patience)?;
         let mut places = BTreeMap::new();
         for (place, seq) in (0..).zip(&order) {
             // An unknown job is an error of the program: it would wait forever for one that it means.
@@ -340,6 +373,9 @@ mod tests {
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
     use std::fs;
+    use std::io::{BufRead as _, BufReader};
+
+    const PATIENCE: Duration = Duration::from_millis(500);
 
     /// Simulations that the program decides too; 1,000 with this variable.
     const CASES: &str = "GRISTMILL_POLICY_CASES";
@@ -398,7 +434,7 @@ def serve(order):
         }
 
         fn policy(&self) -> Box<dyn Policy> {
-            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py")))
+            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py"), PATIENCE))
         }
     }
 
@@ -443,10 +479,31 @@ def serve(order):
             let error = simulate(script.policy(), jobs(1)).unwrap_err().to_string();
             assert!(error.contains(reason) && error.ends_with("jobs go by age"), "{text}: {error}");
         }
-        let absent = simulate(Box::new(ProgramPolicy::new("/absent/program".into())), jobs(1))
+        let absent = simulate(Box::new(ProgramPolicy::new("/absent/program".into(), PATIENCE)), jobs(1))
             .unwrap_err()
             .to_string();
         assert!(absent.contains("it does not start"), "{absent}");
+    }
+
+    #[test]
+    fn a_program_that_listens_on_a_socket_decides_without_being_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let answers = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let (mut lines, mut answered) = (BufReader::new(stream.try_clone().unwrap()).lines(), 0);
+            while let Some(Ok(_)) = lines.next() {
+                (&stream).write_all(b"{\"order\": []}\n").unwrap();
+                answered += 1;
+            }
+            answered
+        });
+        let found = simulate(Box::new(ProgramPolicy::new(path.clone(), PATIENCE)), jobs(2)).unwrap();
+        assert_eq!(found, simulate(by_name("fifo").unwrap(), jobs(2)).unwrap());
+        assert!(20 < answers.join().unwrap());
+        let deaf = simulate(Box::new(ProgramPolicy::new(path, PATIENCE)), jobs(2)).unwrap_err().to_string();
+        assert!(deaf.contains("nothing listens there"), "{deaf}");
     }
 
     #[test]
