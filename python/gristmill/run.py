@@ -144,7 +144,7 @@ class JobRun:
         where, detail = failure["message"], failure.get("detail") or ""
         traceback = received(detail)
         if traceback is None:
-            return JobError(f"{self.name}: {where}: {detail}", self.log)
+            return JobError(": ".join(filter(None, (self.name, where, detail))), self.log)
         return FunctionError(f"{self.name}: {where}", traceback, self.log)
 
     @property
@@ -243,8 +243,7 @@ def submit(
     # The mapper's input; all else are pairs, and each task reports its end.
     words += ["-D", f"gristmill.streaming.pairs={settings['input']}"]
     for given in inputs:
-        path = given.wait().output if isinstance(given, JobRun) else pathlib.Path(given)
-        words += ["-input", _listed(str(path.absolute()))]
+        words += ["-input", _listed(str(given.wait().output) if isinstance(given, JobRun) else _named(given))]
     started = JobRun(name, words, place, directory, job.pickled)
     # Its inputs must exist until they have been read.
     started._inputs = runs
@@ -259,6 +258,12 @@ def run(job: Job, *inputs: Union[Path, JobRun], **options: Any) -> JobRun:
 def _quoted(word: str) -> str:
     """Quotes a word of a command, as the program parses commands."""
     return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _named(given: Path) -> str:
+    """Returns an input as the program wants it: a URL of an object store as it is, else an absolute path."""
+    name = os.fspath(given)
+    return name if "://" in name else str(pathlib.Path(name).absolute())
 
 
 def _listed(path: str) -> str:

@@ -14,45 +14,27 @@ import pickle
 import sys
 import traceback
 import zipimport
-from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, NoReturn, Tuple
+from collections import defaultdict
+from operator import itemgetter
+from types import GeneratorType
+from typing import Any, BinaryIO, Callable, DefaultDict, Dict, Iterable, Iterator, List, NoReturn, Tuple, Union
 
 from . import typed_bytes
-from .reported import tell_counts
+from .columns import Writer, check, key_of, read
+from .reported import count, tell_counts
 
-# Number of pairs that are collected before they are combined.
+# Group of the system's own counters.
+FRAMEWORK = "Map-Reduce Framework"
+# Number of pairs that are collected before they are combined: of values that may be large, and of numbers.
 COMBINED_PAIRS = 100_000
-# Number of bytes that are collected before they are written.
-WRITE_BYTES = 1 << 16
+COMBINED_NUMBERS = 2_000_000
+NUMBERS = (int, float, bool, type(None))
+# Number of keys with a combined value before these are written.
+COMBINED_KEYS = 200_000
+# Number of pairs that are taken at once: few enough to stay in the processor's cache.
+TAKEN_PAIRS = 256
 # Maximum number of frames of a traceback in the report of a failure, which keeps the last 20 lines.
 FRAMES_MAX = 5
-
-
-class Writer:
-    """Collects pairs and writes them."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        self.out = out
-        self.pieces: List[bytes] = []
-        self.bytes = 0
-        # Number of bytes that have been written.
-        self.written = 0
-
-    def pair(self, key: Any, value: Any) -> None:
-        typed_bytes.check_key(key)
-        self.encoded(typed_bytes.encoded(key), value)
-
-    def encoded(self, key: bytes, value: Any) -> None:
-        pair = typed_bytes.with_lengths(key, typed_bytes.encoded(value))
-        self.pieces.append(pair)
-        self.bytes += len(pair)
-        if self.bytes >= WRITE_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        self.out.write(b"".join(self.pieces))
-        self.out.flush()
-        self.written += self.bytes
-        self.pieces, self.bytes = [], 0
 
 
 class Input(io.FileIO):
@@ -76,11 +58,12 @@ def pairs_of(role: str, result: Any) -> Iterable[Tuple[Any, Any]]:
     return pairs
 
 
-def write_all(role: str, result: Any, take: Callable[[Any, Any], None]) -> None:
-    for pair in pairs_of(role, result):
-        if type(pair) is not tuple or len(pair) != 2:
-            raise TypeError(f"the {role} gave {pair!r} where a pair (key, value) was expected")
-        take(*pair)
+def dictionary_key(key: Any) -> Union[str, bytes]:
+    """Returns a key of a dictionary: strings as they are, others as typed bytes, since 1, 1.0 and True would be one key."""
+    if type(key) is str:
+        return key
+    typed_bytes.check_key(key)
+    return typed_bytes.encoded(key)
 
 
 class Combined:
@@ -88,49 +71,93 @@ class Combined:
 
     def __init__(self, combiner: Callable[..., Any], writer: Writer) -> None:
         self.combiner, self.writer = combiner, writer
-        self.values: Dict[bytes, List[Any]] = {}
-        self.pairs = 0
+        # Values that wait for the combiner, by key.
+        self.fresh: DefaultDict[Union[str, bytes], List[Any]] = defaultdict(list)
+        # Their number, where one that may be large counts as ten.
+        self.waiting = 0
+        # The combined value of each key.
+        self.folded: Dict[Union[str, bytes], Any] = {}
+        # Numbers of pairs for counters.
+        self.came, self.combined, self.gave = 0, 0, 0
 
-    def pair(self, key: Any, value: Any) -> None:
-        typed_bytes.check_key(key)
-        self.values.setdefault(typed_bytes.encoded(key), []).append(value)
-        self.pairs += 1
-        if self.pairs >= COMBINED_PAIRS:
-            self.flush()
+    def pairs(self, role: str, pairs: Iterable[Tuple[Any, Any]]) -> None:
+        rest = iter(pairs)
+        while True:
+            part = list(itertools.islice(rest, TAKEN_PAIRS))
+            if not part:
+                return
+            check(role, part)
+            fresh = self.fresh
+            for key, value in part:
+                fresh[key if type(key) is str else dictionary_key(key)].append(value)
+            self.came += len(part)
+            # One value of each part stands for the others.
+            self.waiting += len(part) if type(value) in NUMBERS else len(part) * COMBINED_NUMBERS // COMBINED_PAIRS
+            if self.waiting >= COMBINED_NUMBERS:
+                self.fold()
+
+    def fold(self) -> None:
+        """Combines what waits with what was combined before."""
+        fresh, self.fresh, self.waiting = self.fresh, defaultdict(list), 0
+        folded, combiner = self.folded, self.combiner
+        combined, gave = 0, 0
+        for key, values in fresh.items():
+            if key in folded:
+                values.insert(0, folded.pop(key))
+            own = key if type(key) is str else key_of(key)
+            combined += len(values)
+            given = combiner(own, iter(values))
+            result = list(given) if type(given) is GeneratorType else list(pairs_of("combiner", given))
+            gave += len(result)
+            if len(result) == 1 and type(result[0]) is tuple and len(result[0]) == 2:
+                other, value = result[0]
+                # Almost always the combiner returns the key that it got.
+                if other is own or dictionary_key(other) == key:
+                    folded[key] = value
+                    continue
+            self.writer.pairs("combiner", result)
+        self.combined += combined
+        self.gave += gave
+        if len(folded) >= COMBINED_KEYS:
+            self.write()
+
+    def write(self) -> None:
+        folded, self.folded = self.folded, {}
+        self.writer.pairs("combiner", ((key_of(key), value) for key, value in folded.items()))
 
     def flush(self) -> None:
-        values, self.values, self.pairs = self.values, {}, 0
-        for key, of_key in values.items():
-            write_all("combiner", self.combiner(typed_bytes.decode(key)[0], iter(of_key)), self.writer.pair)
+        self.fold()
+        self.write()
+        for name, amount in ("Map output", self.came), ("Combine input", self.combined), ("Combine output", self.gave):
+            count(f"{name} records", amount, FRAMEWORK)
 
 
-def lines(stream: BinaryIO) -> Iterator[Tuple[str]]:
+def lines(stream: BinaryIO) -> Iterator[str]:
     for line in stream:
-        yield (line[:-1].decode("utf-8", "surrogateescape"),)
-
-
-def records(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[Any, Any]]:
-    for key, value in typed_bytes.pairs(stream, pickled):
-        yield typed_bytes.decode(key)[0], value
+        yield line[:-1].decode("utf-8", "surrogateescape")
 
 
 def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
     mapper = functions["mapper"]
     combined = Combined(functions["combiner"], writer) if "combiner" in functions else None
-    take = combined.pair if combined else writer.pair
-    for arguments in records(stream, job["pickled"]) if job["input"] == "pairs" else lines(stream):
-        write_all("mapper", mapper(*arguments), take)
+    take = (combined or writer).pairs
+    if job["input"] == "pairs":
+        results: Iterable[Any] = (mapper(key_of(key), value) for key, value in read(stream, job["pickled"]))
+    else:
+        results = map(mapper, lines(stream))
+    # Few calls for each line: a line has few pairs.
+    take("mapper", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("mapper"), results)))
     if combined:
         combined.flush()
-    writer.flush()
+    writer.flush("combiner" if combined else "mapper")
 
 
 def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
     reducer = functions["reducer"]
-    for key, group in itertools.groupby(typed_bytes.pairs(stream, job["pickled"]), key=lambda pair: pair[0]):
-        values = (value for _, value in group)
-        write_all("reducer", reducer(typed_bytes.decode(key)[0], values), writer.pair)
-    writer.flush()
+    groups = itertools.groupby(read(stream, job["pickled"]), key=itemgetter(0))
+    results = (reducer(key_of(key), map(itemgetter(1), group)) for key, group in groups)
+    writer.pairs("reducer", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("reducer"), results)))
+    writer.flush("reducer")
 
 
 def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:

@@ -121,7 +121,7 @@ impl FileNames {
                  one are read"
             ))),
             _ => Err(usage(format!(
-                "No FileSystem for scheme \"{scheme}\": {name} is not supported; available: hdfs: and file:"
+                "No FileSystem for scheme \"{scheme}\": {name} is not supported; available: hdfs: and file:, and for -input s3:, gs:, az:, http: and https:"
             ))),
         }
     }

@@ -38,6 +38,7 @@ use gristmill_runtime::submit::{JobOptions, SubmitError};
 use gristmill_streaming::{BUNDLE_BYTES_MAX, LineInput, ShippedFile, write_bundle};
 use gristmill_worker::http::{Endpoint, JoinLine};
 use gristmill_worker::input::plan::{FileCuts, SplitGoal};
+use gristmill_worker::objects::Scheme;
 use gristmill_worker::output::PartFormat;
 use json_progress::JsonProgress;
 use log::{Level, log};
@@ -203,7 +204,11 @@ fn check_paths(job: &TypedJob, places: &FileNames) -> Result<(), StreamError> {
         let said = format!("Output directory {} already exists", places.uri(&job.output));
         return Err(StreamError::new(code::OUTPUT, said));
     }
-    match job.inputs.iter().find(|path| !path.exists() && !glob::is_pattern(&path.to_string_lossy())) {
+    let is_absent = |path: &&PathBuf| {
+        let name = path.to_string_lossy();
+        !path.exists() && !glob::is_pattern(&name) && Scheme::from_url(&name).is_none()
+    };
+    match job.inputs.iter().find(is_absent) {
         Some(missing) => {
             let said = format!("Input path does not exist: {}", places.uri(missing));
             Err(StreamError::new(code::INPUT, said))

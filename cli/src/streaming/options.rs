@@ -12,6 +12,7 @@ use gristmill_streaming::{
     FieldRule, KeySpecs, LineInput, PartRule, ShippedFile, StreamingJob, split_command,
 };
 use gristmill_worker::input::Compression;
+use gristmill_worker::objects::Scheme;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -196,6 +197,10 @@ fn input_paths(name: &str, places: &FileNames) -> Result<Vec<PathBuf>, StreamErr
         return Err(StreamError::usage(
             "Can not create a Path from an empty string: a name of -input is empty",
         ));
+    }
+    if Scheme::from_url(name).is_some() {
+        // The job lists what is there, as `run` does.
+        return Ok(vec![PathBuf::from(name)]);
     }
     let pattern = places.pattern(name).map_err(StreamError::configuration)?;
     if !name.contains('{') {
@@ -572,5 +577,8 @@ mod tests {
         let expected = ["/in".to_owned(), "/b".to_owned(), path("c1"), path("c2")];
         assert_eq!(typed(&format!("/b,{}", path("c{2,1,*,3}"))).unwrap().job.inputs, expected);
         assert_eq!(typed(&path("c{3,x*}")).unwrap_err().code, code::INPUT);
+        let objects = ["s3://bucket/logs/", "https://host/one.gz"];
+        assert_eq!(typed(&objects.join(",")).unwrap().job.inputs, objects);
+        assert_eq!(typed("ftp://host/one").unwrap_err().code, code::FAILED);
     }
 }

@@ -196,8 +196,14 @@ fn counters(status: &JobStatus, has_reduces: bool) -> BTreeMap<String, Vec<(Stri
     }
     for (group, name, sum) in counter_sums(&status.counters) {
         // Programs that read this accept no negative number.
-        if let Ok(sum) = u64::try_from(sum) {
-            add(&group, &name, sum);
+        let Ok(sum) = u64::try_from(sum) else { continue };
+        // What a combiner took is counted where it ran; the system sees what it left.
+        match groups
+            .get_mut(&group)
+            .and_then(|of_group| of_group.iter_mut().find(|(known, _)| *known == name))
+        {
+            Some((_, count)) => *count = sum,
+            None => groups.entry(group).or_default().push((name, sum)),
         }
     }
     groups

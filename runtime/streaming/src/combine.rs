@@ -11,6 +11,9 @@ use super::sink::LineSink;
 use gristmill_worker::prelude::*;
 use std::sync::Arc;
 
+/// Group of the system's own counters.
+pub(super) const FRAMEWORK: &str = "Map-Reduce Framework";
+
 /// Bytes of pairs that a combiner gets at once.
 const BYTES_MAX: usize = 64 << 20;
 
@@ -56,13 +59,21 @@ impl Gathered {
         self.pairs.sort_by(|a, b| bytes[a.begin..a.value].cmp(&bytes[b.begin..b.value]));
         self.rounds += 1;
         let scratch = &mut PairScratch::default();
-        let mut sink = EmitPairs { job, place, coding, scratch, gathered: None, out };
+        let mut sink = EmitPairs { job, place, coding, scratch, gathered: None, emitted: 0, out };
         let mut command = TaskCommand::start(job, place, words, &format!("combine-{}", self.rounds))?;
         for pair in &self.pairs {
             let pair = coding.decode(&bytes[pair.begin..pair.value], &bytes[pair.value..pair.end])?;
             command.feed_pair(pair, &mut sink)?;
         }
         command.finish(&mut sink)?.count(|name, n| sink.out.count(name, n));
+        let pairs = self.pairs.len() as u64;
+        for (name, count) in [
+            ("Map output records", pairs),
+            ("Combine input records", pairs),
+            ("Combine output records", sink.emitted),
+        ] {
+            sink.out.count(&format!("{FRAMEWORK},{name}"), count);
+        }
         self.bytes.clear();
         self.pairs.clear();
         Ok(())
@@ -77,6 +88,8 @@ pub(super) struct EmitPairs<'a> {
     pub scratch: &'a mut PairScratch,
     /// Pairs that wait for the combiner; `None` to emit each at once.
     pub gathered: Option<&'a mut Gathered>,
+    /// Number of pairs emitted at once.
+    pub emitted: u64,
     pub out: &'a mut Emitter<ByteString, ByteString>,
 }
 
@@ -93,6 +106,7 @@ impl LineSink for EmitPairs<'_> {
     fn pair(&mut self, key: &[u8], value: &[u8]) -> TaskResult {
         let partitions = self.place.partitions;
         let Some(gathered) = &mut self.gathered else {
+            self.emitted += 1;
             return self.coding.emit((key, value), partitions, self.scratch, self.out);
         };
         self.coding.encode((key, value), partitions, self.scratch)?;

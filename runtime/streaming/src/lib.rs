@@ -9,6 +9,7 @@
 //! processes, which is in `cluster`.
 
 mod bundle;
+mod columns;
 mod combine;
 mod command;
 mod directory;

@@ -145,6 +145,7 @@ impl StreamMapper {
             coding: &self.coding,
             scratch: &mut self.scratch,
             gathered: self.gathered.as_mut(),
+            emitted: 0,
             out,
         };
         work(&mut self.input, &mut sink)

@@ -3,6 +3,7 @@
 //!
 //! Not here: lines and fields ([`fields`](super::fields)).
 
+use super::columns::{MARK, each_pair};
 use super::fields::{FieldRule, LineCutter};
 use super::job::StreamingJob;
 use super::sink::LineSink;
@@ -141,14 +142,22 @@ impl OutputCutter {
     }
 }
 
-/// Passes on the pairs at the start of these bytes. Returns the number of their bytes.
+/// Passes on the pairs and the batches at the start of these bytes. Returns the number of their bytes.
 fn cut_pairs(bytes: &[u8], take: &mut impl FnMut(&[u8], &[u8]) -> TaskResult) -> TaskResult<usize> {
     let mut rest = bytes;
-    while let Some((key, after_key)) = cut_field(rest)
-        && let Some((value, after)) = cut_field(after_key)
-    {
-        take(key, value)?;
-        rest = after;
+    loop {
+        if let Some(after_mark) = rest.strip_prefix(&MARK) {
+            let Some((batch, after)) = cut_field(after_mark) else { break };
+            each_pair(batch, take)?;
+            rest = after;
+        } else if let Some((key, after_key)) = cut_field(rest)
+            && let Some((value, after)) = cut_field(after_key)
+        {
+            take(key, value)?;
+            rest = after;
+        } else {
+            break;
+        }
     }
     Ok(bytes.len() - rest.len())
 }

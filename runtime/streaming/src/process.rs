@@ -8,6 +8,7 @@
 //! writing its pipes ([`pipes`](super::pipes)), and handling its standard error
 //! ([`reported`](super::reported)).
 
+use super::columns::Batch;
 use super::directory::TaskDirectory;
 use super::environment::{attempt_name, environment, split_name};
 use super::job::StreamingJob;
@@ -68,6 +69,8 @@ pub(super) struct TaskCommand {
     life: SignOfLife,
     /// Bytes to be written to the command.
     gathered: Vec<u8>,
+    /// Pairs to be appended to them.
+    batch: Batch,
     /// Number of bytes that it has not read and never will.
     unread: u64,
     /// Buffer of the last read, reused for its memory.
@@ -153,6 +156,7 @@ impl TaskCommand {
             talk: Talk::default(),
             life: place.life.clone(),
             gathered: Vec::with_capacity(FEED_BYTES + FEED_SLACK_BYTES),
+            batch: Batch::default(),
             unread: 0,
             read: Vec::with_capacity(READ_BYTES),
             cutter: OutputCutter::new(job),
@@ -184,6 +188,9 @@ impl TaskCommand {
     /// # Errors
     /// The errors of [`feed`](Self::feed).
     pub fn feed_pair(&mut self, (key, value): (&[u8], &[u8]), sink: &mut dyn LineSink) -> TaskResult {
+        if self.job.has_lengths && self.batch.push(key, value, &mut self.gathered) {
+            return if FEED_BYTES <= self.gathered.len() { self.feed_gathered(sink) } else { Ok(()) };
+        }
         if self.job.has_lengths {
             return self.feed(&[&length_of(key)?, key, &length_of(value)?, value], sink);
         }
@@ -225,6 +232,7 @@ impl TaskCommand {
     /// # Errors
     /// A command that failed, or hangs.
     pub fn finish(mut self, sink: &mut dyn LineSink) -> TaskResult<Self> {
+        self.batch.flush(&mut self.gathered);
         self.feed_gathered(sink)?;
         self.await_end(sink)?;
         if self.cancelled {

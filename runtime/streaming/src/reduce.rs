@@ -1,5 +1,6 @@
 //! Reduces of Hadoop Streaming: sorted pairs go to the command, its output to a part.
 
+use super::combine::FRAMEWORK;
 use super::job::StreamingJob;
 use super::keys::KeyCoding;
 use super::map::WritePairs;
@@ -16,6 +17,7 @@ pub(super) struct StreamReducer {
     command: Option<TaskCommand>,
     /// True if it has received input. Without input the output of its command does not count.
     has_read: bool,
+    groups: u64,
     key: Vec<u8>,
     part: PartWriter,
 }
@@ -23,7 +25,7 @@ pub(super) struct StreamReducer {
 impl StreamReducer {
     pub fn new(job: Arc<StreamingJob>, coding: Arc<KeyCoding>) -> Self {
         let part = PartWriter::new(&job);
-        Self { job, coding, command: None, has_read: false, key: Vec::new(), part }
+        Self { job, coding, command: None, has_read: false, groups: 0, key: Vec::new(), part }
     }
 }
 
@@ -47,6 +49,7 @@ impl Reducer for StreamReducer {
     ) -> TaskResult {
         let mut is_first = true;
         self.has_read = true;
+        self.groups += 1;
         while let Some(value) = values.next()? {
             let (own_key, value) = self.coding.decode(key, value)?;
             // All values of a group come with its first key, even if equal keys have different bytes.
@@ -68,6 +71,7 @@ impl Reducer for StreamReducer {
     }
 
     fn finish(&mut self, out: &mut Output) -> TaskResult {
+        out.count(&format!("{FRAMEWORK},Reduce input groups"), self.groups);
         let Some(mut command) = self.command.take() else { return Ok(()) };
         if !self.has_read {
             // As in Hadoop, the output of a reducer without input is discarded.

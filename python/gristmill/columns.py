@@ -1,0 +1,190 @@
+"""Batches of pairs for the program: keys and values as columns, which take no call for each pair.
+
+A batch takes the place of a pair. It starts with [`MARK`] where a pair has the length of its key, then the number of its bytes,
+the number of pairs, a column of keys and one of values. A column has a letter and its content: `s` the number of bytes of
+strings with a zero byte between them, `q` and `d` 64-bit integers and floats, little-endian, `t` a number of columns and
+these: tuples. Pairs of other kinds are sent one by one, as typed bytes.
+"""
+from __future__ import annotations
+
+import itertools
+import struct
+import sys
+from array import array
+from typing import Any, BinaryIO, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from . import typed_bytes
+
+MARK = b"\xff\xff\xff\xff"
+# Maximum number of pairs of a batch: few enough to stay in the processor's cache.
+PAIRS_MAX = 512
+# Bytes of batches that are written at once; a batch of more has fewer pairs from then on.
+BYTES = 1 << 16
+# Bytes above which a batch is written as two.
+BATCH_BYTES_MAX = 1 << 24
+# Tuples within tuples up to this depth are columns.
+DEPTH_MAX = 4
+_LENGTH = struct.Struct(">I")
+_TEXT = bytes((typed_bytes.TEXT,))
+_ENCODING = ("utf-8", "surrogateescape")
+
+
+def column(values: Sequence[Any], depth: int = 0) -> Optional[List[bytes]]:
+    """Returns values as a column; `None` if they are not of one kind that has columns."""
+    kinds = set(map(type, values))
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    if kind is str:
+        text = "\0".join(values)
+        if text.count("\0") != len(values) - 1:
+            return None
+        data = text.encode(*_ENCODING)
+        return [b"s", _LENGTH.pack(len(data)), data]
+    if kind is int or kind is float:
+        letter = "q" if kind is int else "d"
+        try:
+            numbers = array(letter, values)
+        except OverflowError:
+            return None
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        return [letter.encode(), numbers.tobytes()]
+    if kind is tuple and depth < DEPTH_MAX:
+        widths = set(map(len, values))
+        width = widths.pop()
+        if widths or not 0 < width < 256:
+            return None
+        parts = [b"t", bytes((width,))]
+        for items in zip(*values):
+            inner = column(items, depth + 1)
+            if inner is None:
+                return None
+            parts += inner
+        return parts
+    return None
+
+
+def encoded(keys: Sequence[Any], values: Sequence[Any]) -> bytes:
+    """Returns pairs as a batch if they have columns, else one by one."""
+    of_keys = column(keys)
+    of_values = column(values) if of_keys is not None else None
+    if of_keys is None or of_values is None:
+        pieces = []
+        for key, value in zip(keys, values):
+            typed_bytes.check_key(key)
+            pieces.append(typed_bytes.with_lengths(typed_bytes.encoded(key), typed_bytes.encoded(value)))
+        return b"".join(pieces)
+    body = b"".join([_LENGTH.pack(len(keys)), *of_keys, *of_values])
+    if len(body) > BATCH_BYTES_MAX and len(keys) > 1:
+        half = len(keys) // 2
+        return encoded(keys[:half], values[:half]) + encoded(keys[half:], values[half:])
+    return MARK + _LENGTH.pack(len(body)) + body
+
+
+class Writer:
+    """Collects pairs and writes them in batches."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._pairs: List[Tuple[Any, Any]] = []
+        self._room = PAIRS_MAX
+        self._batches: List[bytes] = []
+        self._bytes = 0
+        # Numbers of bytes and of pairs that have been written.
+        self.written = 0
+        self.count = 0
+
+    def pairs(self, role: str, pairs: Iterable[Tuple[Any, Any]]) -> None:
+        """Takes pairs that the function of this role gave."""
+        rest = iter(pairs)
+        while True:
+            before = len(self._pairs)
+            self._pairs.extend(itertools.islice(rest, self._room - before))
+            if len(self._pairs) < self._room:
+                return
+            self._batch(role)
+
+    def _batch(self, role: str) -> None:
+        pairs, self._pairs = self._pairs, []
+        check(role, pairs)
+        keys, values = zip(*pairs)
+        batch = encoded(keys, values)
+        self._batches.append(batch)
+        self._bytes += len(batch)
+        self.count += len(pairs)
+        if len(batch) > BYTES:
+            self._room = max(1, self._room * BYTES // len(batch))
+        if self._bytes >= BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        self._out.write(b"".join(self._batches))
+        self._out.flush()
+        self.written += self._bytes
+        self._batches, self._bytes = [], 0
+
+    def flush(self, role: str) -> None:
+        """Writes what was collected, of which the last function had this role."""
+        if self._pairs:
+            self._batch(role)
+        if self._batches:
+            self._write()
+
+
+def check(role: str, pairs: List[Tuple[Any, Any]]) -> None:
+    """Refuses anything that is not a pair."""
+    if set(map(type, pairs)) != {tuple} or set(map(len, pairs)) != {2}:
+        wrong = next(pair for pair in pairs if type(pair) is not tuple or len(pair) != 2)
+        raise TypeError(f"the {role} gave {wrong!r} where a pair (key, value) was expected")
+
+
+def read(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[Any, Any]]:
+    """Yields the pairs of a stream. A key is a string, or the typed bytes of another one."""
+    return itertools.chain.from_iterable(_batches(stream, pickled))
+
+
+def key_of(key: Any) -> Any:
+    """Returns a key of [`read`] as the function gets it."""
+    return key if type(key) is str else typed_bytes.decode(key)[0]
+
+
+def _exactly(stream: BinaryIO, count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) < count:
+        raise ValueError(f"the data ends in the middle of a pair, of which {len(data)} of {count} bytes are there")
+    return data
+
+
+def _batches(stream: BinaryIO, pickled: bool) -> Iterator[Iterable[Tuple[Any, Any]]]:
+    while True:
+        start = stream.read(4)
+        if not start:
+            return
+        length = _LENGTH.unpack(start + _exactly(stream, 4 - len(start)) if len(start) < 4 else start)[0]
+        if start != MARK:
+            key = _exactly(stream, length)
+            value = _exactly(stream, _LENGTH.unpack(_exactly(stream, 4))[0])
+            # A string is the same key in a batch and outside.
+            text = typed_bytes.decode(key)[0] if key[:1] == _TEXT else key
+            yield ((text, typed_bytes.decode(value, 0, pickled)[0]),)
+            continue
+        body = _exactly(stream, _LENGTH.unpack(_exactly(stream, 4))[0])
+        count = _LENGTH.unpack_from(body)[0]
+        keys, at = _column(body, 4, count)
+        values, _ = _column(body, at, count)
+        yield zip(keys, values)
+
+
+def _column(data: bytes, at: int, count: int) -> Tuple[Sequence[Any], int]:
+    """Returns the column that starts at `at`, and its end. The program sends no tuples."""
+    letter = data[at : at + 1]
+    if letter == b"s":
+        end = at + 5 + _LENGTH.unpack_from(data, at + 1)[0]
+        return data[at + 5 : end].decode(*_ENCODING).split("\0"), end
+    end = at + 1 + 8 * count
+    numbers = array(letter.decode(), data[at + 1 : end])
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers, end
+
