@@ -62,6 +62,7 @@ fn imports_go_one_way() {
     assert_eq!(own_packages("worker/stores"), ["gristmill-worker"]);
     assert_eq!(own_packages("lab/papers"), all);
     assert_eq!(own_packages("runtime/programs"), ["gristmill-scheduler"]);
+    assert_eq!(own_packages("playground"), ["gristmill-scheduler"]);
     let beside = ["gristmill-programs", "gristmill-streaming"];
     assert_eq!(own_packages("cli"), [&all[..3], &beside, &all[3..], &extensions].concat());
     assert_eq!(own_packages("examples"), ["gristmill"]);
