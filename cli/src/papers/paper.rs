@@ -51,6 +51,9 @@ pub struct PaperCommand {
     /// Replace the files of an earlier run
     #[arg(long)]
     overwrite: bool,
+    /// Keep the runs of --real, traces and all, in the directory beside the page
+    #[arg(long, requires = "real")]
+    keep_runs: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -82,7 +85,7 @@ pub fn paper(registry: &Registry, flags: &PaperCommand) -> anyhow::Result<u8> {
         })
     });
     match &code {
-        Ok(exit::OK) => runs.remove()?,
+        Ok(exit::OK) if !flags.keep_runs => runs.remove()?,
         Err(error) if error.is::<Interrupted>() => {
             say!("finished runs are kept in {kept}: the same command continues there");
         }
@@ -332,6 +335,7 @@ mod tests {
             seed: 5,
             out: Some(out.to_path_buf()),
             overwrite: false,
+            keep_runs: false,
             json: false,
             quiet: true,
         }
