@@ -47,7 +47,7 @@ pub(super) fn judged(
 ) -> (Verdict, String) {
     let ratio = |names: [&str; 2]| {
         let [ours, theirs] = pairs(comparison, names, &value);
-        log_ratio(&ours, &theirs)
+        (log_ratio(&ours, &theirs), None)
     };
     of_ratios(comparison, rivals, ratio)
 }
@@ -65,29 +65,37 @@ fn judged_adjusted(
             ours.iter().zip(&theirs).map(|(ours, theirs)| (ours / theirs).ln()).collect();
         let of = number.predicted;
         let predicted = |[one, other]: [&PredictedMeans; 2]| (of(one) / of(other)).ln();
-        control.adjusted(names, &measured, predicted)
+        (control.adjusted(names, &measured, predicted), Some(log_ratio(&ours, &theirs)))
     };
     of_ratios(comparison, rivals, ratio)
 }
 
+/// Judges ratios, each with the one that was measured if it is adjusted.
 fn of_ratios(
     comparison: &Comparison,
     Rivals { is, one, others }: &Rivals,
-    ratio: impl Fn([&str; 2]) -> Interval,
+    ratio: impl Fn([&str; 2]) -> (Interval, Option<Interval>),
 ) -> (Verdict, String) {
     if let Some(reason) = comparison.moved_otherwise() {
         return (Verdict::Open, reason);
     }
     let ratios = others.iter().map(|other| (other, ratio([one, other])));
-    let ratios: Vec<(&String, Interval)> = ratios.filter(|(_, ratio)| ratio.mean.is_finite()).collect();
+    let ratios: Vec<(&String, (Interval, Option<Interval>))> =
+        ratios.filter(|(_, (ratio, _))| ratio.mean.is_finite()).collect();
     if ratios.len() < others.len() {
         return (Verdict::Open, "Not run at this scale.".to_owned());
     }
-    let words = |(other, ratio): &(&String, Interval)| {
-        format!("{one} against {other} {}: {}", percent(ratio), is.judge(ratio).word())
+    let words = |(other, (ratio, plain)): &(&String, (Interval, Option<Interval>))| {
+        let plain = plain.as_ref().map(|plain| format!(", {} as measured", percent(plain)));
+        format!(
+            "{one} against {other} {}{}: {}",
+            percent(ratio),
+            plain.unwrap_or_default(),
+            is.judge(ratio).word()
+        )
     };
     let words = ratios.iter().map(words).collect::<Vec<_>>().join("; ");
-    let verdict = every(ratios.iter().map(|(_, ratio)| is.judge(ratio)));
+    let verdict = every(ratios.iter().map(|(_, (ratio, _))| is.judge(ratio)));
     (verdict, format!("{words}. {}", is.definition()))
 }
 
