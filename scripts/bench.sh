@@ -49,10 +49,11 @@ if ! "$python" -c 'import duckdb, polars' 2>/dev/null; then
         say "DuckDB and Polars cannot be installed: left out"
 fi
 
-# ripgrep.
-if ! command -v rg >/dev/null && [[ ! -x $home/bin/rg ]]; then
-    say "installing ripgrep"
-    cargo install --quiet --locked --root "$home" ripgrep >&2 || say "ripgrep cannot be installed: left out"
+# The current ripgrep: that of a distribution is years behind, and a third as fast at regular expressions.
+ripgrep=15.2.0
+if [[ $("$home/bin/rg" --version 2>/dev/null) != "ripgrep $ripgrep"* ]]; then
+    say "installing ripgrep $ripgrep"
+    cargo install --quiet --locked --root "$home" --version "$ripgrep" ripgrep >&2 || say "ripgrep $ripgrep cannot be installed: left out"
 fi
 
 # Inputs: those of the other systems' figures, or similar generated ones.

@@ -1,7 +1,6 @@
 //! Paths of programs, data and outputs. Commands name them by variables, so that archives contain no path.
 
 use anyhow::{Context, bail};
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -35,7 +34,6 @@ impl Places {
     /// Builds the paths below these roots. They need not exist.
     pub fn new(roots: &Roots) -> Self {
         let home = &roots.home;
-        let ripgrep = find_program("rg").unwrap_or_else(|| home.join("bin/rg"));
         let mut variables = vec![
             ("$GRISTMILL", roots.program.clone(), "our program"),
             ("$JOBS", roots.jobs.clone(), "our program `gristmill-bench-jobs`, with jobs made for measuring"),
@@ -47,7 +45,7 @@ impl Places {
             ("$LIMIT", home.join("limit/target/release/limit"), "the limit programs"),
             ("$RENOIR", home.join("renoir/target/release/renoir-wc"), "the word counts on Renoir"),
             ("$PYTHON", home.join("venv/a/bin/python"), "Python with DuckDB and Polars"),
-            ("$RG", ripgrep, "ripgrep"),
+            ("$RG", home.join("bin/rg"), "ripgrep"),
         ];
         variables.sort_by_key(|(name, _, _)| std::cmp::Reverse(name.len()));
         Self { variables }
@@ -166,12 +164,6 @@ pub fn lock(home: &Path) -> anyhow::Result<File> {
         bail!("another measurement is running in {}", home.display());
     }
     Ok(file)
-}
-
-/// Returns the path of a program on the search path.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(OsStr::new(name))).find(|path| path.is_file())
 }
 
 #[cfg(test)]
