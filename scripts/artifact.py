@@ -50,12 +50,15 @@ echo "kick-the-tyres: everything ran"
 REPRODUCE = """#!/usr/bin/env bash
 # Repeats one claim of README.md.
 set -euo pipefail
+case ${{1:-}} in
+{names}) ;;
+*) echo "usage: reproduce.sh {names}" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/source"
 G=$PWD/target/release/gristmill
 [[ -x $G ]] || cargo build --release --features full -p gristmill
-case ${{1:-}} in
+case $1 in
 {cases}
-*) echo "usage: reproduce.sh {names}" >&2; exit 2 ;;
 esac
 """
 README = """# Gristmill {version}: artifact
@@ -115,7 +118,7 @@ def main() -> int:
     shutil.copytree(out / "source/benches/results", out / "results")
     machine = json.loads((out / "results/machine.json").read_text())
     described = f"a {'virtual ' * machine['is_virtual']}machine with {machine['cores']} cores of {machine['processor']} and " \
-                f"{machine['memory_bytes'] / 2**30:.0f} GiB, Linux {machine['kernel']}, unless a file says otherwise"
+                f"{machine['memory_bytes'] / 2**30:.0f} GiB, {machine['kernel']}, unless a file says otherwise"
     rows = "\n".join(
         f"| {name} | {claim} | `{command.replace('$G', 'gristmill')}` | {minutes} | {disk} | {f'results/{file}' if file else 'the tests pass'} |"
         for name, claim, command, minutes, disk, file in CLAIMS)

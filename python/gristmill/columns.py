@@ -18,7 +18,7 @@ from . import typed_bytes
 MARK = b"\xff\xff\xff\xff"
 # Maximum number of pairs of a batch: few enough to stay in the processor's cache.
 PAIRS_MAX = 512
-# Bytes of batches that are written at once; a batch of more has fewer pairs from then on.
+# Bytes of batches that are written at once, and of values of one batch.
 BYTES = 1 << 16
 # Bytes above which a batch is written as two.
 BATCH_BYTES_MAX = 1 << 24
@@ -82,13 +82,27 @@ def encoded(keys: Sequence[Any], values: Sequence[Any]) -> bytes:
     return MARK + _LENGTH.pack(len(body)) + body
 
 
+# Values that cannot change after they were given.
+PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
+
+
+def settled(value: Any) -> Tuple[Any, int]:
+    """Returns a value that is not plain as it is now, and its bytes: its function may change it as soon as it goes on."""
+    data = typed_bytes.encoded(value)
+    if type(value) is tuple and PLAIN.issuperset(map(type, value)):
+        return value, len(data)
+    return typed_bytes.decode(data, 0, True)[0], len(data)
+
+
 class Writer:
     """Collects pairs and writes them in batches."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
-        self._pairs: List[Tuple[Any, Any]] = []
-        self._room = PAIRS_MAX
+        self._keys: List[Any] = []
+        self._values: List[Any] = []
+        # Bytes of the collected values that have a length.
+        self._size = 0
         self._batches: List[bytes] = []
         self._bytes = 0
         # Numbers of bytes and of pairs that have been written.
@@ -97,24 +111,33 @@ class Writer:
 
     def pairs(self, role: str, pairs: Iterable[Tuple[Any, Any]]) -> None:
         """Takes pairs that the function of this role gave."""
-        rest = iter(pairs)
-        while True:
-            before = len(self._pairs)
-            self._pairs.extend(itertools.islice(rest, self._room - before))
-            if len(self._pairs) < self._room:
-                return
-            self._batch(role)
+        keys, values, size = self._keys, self._values, self._size
+        for pair in pairs:
+            if type(pair) is not tuple or len(pair) != 2:
+                raise no_pair(role, pair)
+            key, value = pair
+            kind = type(value)
+            if kind is not int:
+                if kind is str or kind is bytes:
+                    size += len(value)
+                elif kind not in PLAIN:
+                    value, more = settled(value)
+                    size += more
+            keys.append(key)
+            values.append(value)
+            if len(keys) >= PAIRS_MAX or size >= BYTES:
+                self._batch()
+                keys, values, size = self._keys, self._values, 0
+        self._size = size
 
-    def _batch(self, role: str) -> None:
-        pairs, self._pairs = self._pairs, []
-        check(role, pairs)
-        keys, values = zip(*pairs)
+    def _batch(self) -> None:
+        keys, self._keys = self._keys, []
+        values, self._values = self._values, []
+        self._size = 0
         batch = encoded(keys, values)
         self._batches.append(batch)
         self._bytes += len(batch)
-        self.count += len(pairs)
-        if len(batch) > BYTES:
-            self._room = max(1, self._room * BYTES // len(batch))
+        self.count += len(keys)
         if self._bytes >= BYTES:
             self._write()
 
@@ -124,19 +147,17 @@ class Writer:
         self.written += self._bytes
         self._batches, self._bytes = [], 0
 
-    def flush(self, role: str) -> None:
-        """Writes what was collected, of which the last function had this role."""
-        if self._pairs:
-            self._batch(role)
+    def flush(self) -> None:
+        """Writes what was collected."""
+        if self._keys:
+            self._batch()
         if self._batches:
             self._write()
 
 
-def check(role: str, pairs: List[Tuple[Any, Any]]) -> None:
-    """Refuses anything that is not a pair."""
-    if set(map(type, pairs)) != {tuple} or set(map(len, pairs)) != {2}:
-        wrong = next(pair for pair in pairs if type(pair) is not tuple or len(pair) != 2)
-        raise TypeError(f"the {role} gave {wrong!r} where a pair (key, value) was expected")
+def no_pair(role: str, wrong: Any) -> TypeError:
+    """Returns the error about something that is no pair."""
+    return TypeError(f"the {role} gave {wrong!r} where a pair (key, value) was expected")
 
 
 def read(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[Any, Any]]:

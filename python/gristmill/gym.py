@@ -48,6 +48,7 @@ class OrderJobs(gymnasium.Env[Any, Any]):
         self._orders: "queue.Queue[Any]" = queue.Queue()
         self._jobs: List[PolicyJob] = []
         self._last: Tuple[float, int] = (0.0, 0)
+        self._ended = True
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[Dict[str, Any]] = None) -> Tuple[Any, Dict[str, Any]]:
         """Starts a simulation with this seed, else a drawn one."""
@@ -62,8 +63,13 @@ class OrderJobs(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> Tuple[Any, float, bool, bool, Dict[str, Any]]:
         """Puts the jobs into the order of the action's numbers and simulates until something has changed."""
+        if self._thread is None or self._ended:
+            raise gymnasium.error.ResetNeeded("this environment has no episode: call reset() first")
+        numbers = numpy.asarray(action, dtype=float)
+        if numbers.shape != (self._jobs_max,) or not numpy.isfinite(numbers).all():
+            raise gymnasium.error.InvalidAction(f"an action has {self._jobs_max} finite numbers, and this one is {action!r}")
         chosen = self._jobs[: self._jobs_max]
-        places = numpy.argsort(-numpy.asarray(action)[: len(chosen)], kind="stable")
+        places = numpy.argsort(-numbers[: len(chosen)], kind="stable")
         self._orders.put([chosen[place] for place in places])
         return self._next()
 
@@ -98,6 +104,7 @@ class OrderJobs(gymnasium.Env[Any, Any]):
             raise found
         observation = numpy.zeros(self._shape, numpy.float32)
         (before, present), ended = self._last, not isinstance(found, tuple)
+        self._ended = ended
         self._jobs, now = ([], max(job["completion"] for job in found.jobs)) if ended else found
         self._last = (now, len(self._jobs))
         rows = features(self._jobs[: self._jobs_max], now)

@@ -20,19 +20,16 @@ from types import GeneratorType
 from typing import Any, BinaryIO, Callable, DefaultDict, Dict, Iterable, Iterator, List, NoReturn, Tuple, Union
 
 from . import typed_bytes
-from .columns import Writer, check, key_of, read
+from .columns import PLAIN, Writer, key_of, no_pair, read, settled
 from .reported import count, tell_counts
 
 # Group of the system's own counters.
 FRAMEWORK = "Map-Reduce Framework"
-# Number of pairs that are collected before they are combined: of values that may be large, and of numbers.
-COMBINED_PAIRS = 100_000
-COMBINED_NUMBERS = 2_000_000
-NUMBERS = (int, float, bool, type(None))
+# Numbers of pairs and of bytes of their values that are collected before they are combined.
+COMBINED_PAIRS = 1_000_000
+COMBINED_BYTES = 1 << 25
 # Number of keys with a combined value before these are written.
 COMBINED_KEYS = 200_000
-# Number of pairs that are taken at once: few enough to stay in the processor's cache.
-TAKEN_PAIRS = 256
 # Maximum number of frames of a traceback in the report of a failure, which keeps the last 20 lines.
 FRAMES_MAX = 5
 
@@ -52,7 +49,7 @@ def pairs_of(role: str, result: Any) -> Iterable[Tuple[Any, Any]]:
     """Checks that the result of a function consists of pairs."""
     if result is None:
         return ()
-    if isinstance(result, (str, bytes)):
+    if isinstance(result, (str, bytes)) or not hasattr(type(result), "__iter__"):
         raise TypeError(f"the {role} gave {result!r}: it must return or yield pairs, such as (key, value)")
     pairs: Iterable[Tuple[Any, Any]] = result
     return pairs
@@ -73,56 +70,67 @@ class Combined:
         self.combiner, self.writer = combiner, writer
         # Values that wait for the combiner, by key.
         self.fresh: DefaultDict[Union[str, bytes], List[Any]] = defaultdict(list)
-        # Their number, where one that may be large counts as ten.
+        # Their number, and the bytes of those that have a length.
         self.waiting = 0
+        self.size = 0
         # The combined value of each key.
         self.folded: Dict[Union[str, bytes], Any] = {}
+        # Bytes of such values since they were last written, where a value counts each time that it changes.
+        self.folded_bytes = 0
         # Numbers of pairs for counters.
         self.came, self.combined, self.gave = 0, 0, 0
 
     def pairs(self, role: str, pairs: Iterable[Tuple[Any, Any]]) -> None:
-        rest = iter(pairs)
-        while True:
-            part = list(itertools.islice(rest, TAKEN_PAIRS))
-            if not part:
-                return
-            check(role, part)
-            fresh = self.fresh
-            for key, value in part:
-                fresh[key if type(key) is str else dictionary_key(key)].append(value)
-            self.came += len(part)
-            # One value of each part stands for the others.
-            self.waiting += len(part) if type(value) in NUMBERS else len(part) * COMBINED_NUMBERS // COMBINED_PAIRS
-            if self.waiting >= COMBINED_NUMBERS:
+        fresh, waiting, size = self.fresh, self.waiting, self.size
+        for pair in pairs:
+            if type(pair) is not tuple or len(pair) != 2:
+                raise no_pair(role, pair)
+            key, value = pair
+            kind = type(value)
+            if kind is not int:
+                if kind is str or kind is bytes:
+                    size += len(value)
+                elif kind not in PLAIN:
+                    value, more = settled(value)
+                    size += more
+            fresh[key if type(key) is str else dictionary_key(key)].append(value)
+            waiting += 1
+            if waiting >= COMBINED_PAIRS or size >= COMBINED_BYTES:
+                self.came += waiting
                 self.fold()
+                fresh, waiting, size = self.fresh, 0, 0
+        self.came += waiting - self.waiting
+        self.waiting, self.size = waiting, size
 
     def fold(self) -> None:
         """Combines what waits with what was combined before."""
-        fresh, self.fresh, self.waiting = self.fresh, defaultdict(list), 0
+        fresh, self.fresh, self.waiting, self.size = self.fresh, defaultdict(list), 0, 0
         folded, combiner = self.folded, self.combiner
-        combined, gave = 0, 0
         for key, values in fresh.items():
             if key in folded:
                 values.insert(0, folded.pop(key))
             own = key if type(key) is str else key_of(key)
-            combined += len(values)
+            self.combined += len(values)
             given = combiner(own, iter(values))
             result = list(given) if type(given) is GeneratorType else list(pairs_of("combiner", given))
-            gave += len(result)
+            self.gave += len(result)
             if len(result) == 1 and type(result[0]) is tuple and len(result[0]) == 2:
                 other, value = result[0]
                 # Almost always the combiner returns the key that it got.
                 if other is own or dictionary_key(other) == key:
+                    if type(value) is str or type(value) is bytes:
+                        self.folded_bytes += len(value)
+                    elif type(value) not in PLAIN:
+                        value, more = settled(value)
+                        self.folded_bytes += more
                     folded[key] = value
                     continue
             self.writer.pairs("combiner", result)
-        self.combined += combined
-        self.gave += gave
-        if len(folded) >= COMBINED_KEYS:
+        if len(folded) >= COMBINED_KEYS or self.folded_bytes >= COMBINED_BYTES:
             self.write()
 
     def write(self) -> None:
-        folded, self.folded = self.folded, {}
+        folded, self.folded, self.folded_bytes = self.folded, {}, 0
         self.writer.pairs("combiner", ((key_of(key), value) for key, value in folded.items()))
 
     def flush(self) -> None:
@@ -144,12 +152,13 @@ def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], strea
     if job["input"] == "pairs":
         results: Iterable[Any] = (mapper(key_of(key), value) for key, value in read(stream, job["pickled"]))
     else:
-        results = map(mapper, lines(stream))
+        # Not by `map`, which takes a StopIteration of the function for the end of the input.
+        results = (mapper(line) for line in lines(stream))
     # Few calls for each line: a line has few pairs.
     take("mapper", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("mapper"), results)))
     if combined:
         combined.flush()
-    writer.flush("combiner" if combined else "mapper")
+    writer.flush()
 
 
 def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
@@ -157,7 +166,7 @@ def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], st
     groups = itertools.groupby(read(stream, job["pickled"]), key=itemgetter(0))
     results = (reducer(key_of(key), map(itemgetter(1), group)) for key, group in groups)
     writer.pairs("reducer", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("reducer"), results)))
-    writer.flush("reducer")
+    writer.flush()
 
 
 def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:

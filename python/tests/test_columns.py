@@ -25,7 +25,7 @@ def written(pairs):
     out = io.BytesIO()
     writer = columns.Writer(out)
     writer.pairs("mapper", pairs)
-    writer.flush("mapper")
+    writer.flush()
     assert writer.written == len(out.getvalue()) and writer.count == len(pairs)
     return out.getvalue()
 
@@ -77,9 +77,27 @@ def test_pairs_of_any_kind_are_written_in_order():
 
 def test_what_is_no_pair_is_named():
     for wrong in ("ab", ("a",), ["a", 1]):
-        writer = columns.Writer(io.BytesIO())
-        writer.pairs("mapper", [("a", 1), wrong])
-        with pytest.raises(TypeError, match="where a pair"):
-            writer.flush("mapper")
+        with pytest.raises(TypeError, match="the mapper gave .* where a pair"):
+            columns.Writer(io.BytesIO()).pairs("mapper", [("a", 1), wrong])
     with pytest.raises(TypeError, match="a key of type list"):
         columns.encoded([["a"]], [1])
+
+
+def test_a_value_that_its_function_changes_later_is_sent_as_it_was():
+    def rows():
+        row = [0]
+        for number in range(3):
+            row[0] = number
+            yield "k", row
+            yield "t", (row, number)
+
+    found = [value for _, value in typed_bytes.pairs(io.BytesIO(written_of(rows())), False)]
+    assert found == [[0], ([0], 0), [1], ([1], 1), [2], ([2], 2)]
+
+
+def written_of(pairs):
+    out = io.BytesIO()
+    writer = columns.Writer(out)
+    writer.pairs("mapper", pairs)
+    writer.flush()
+    return out.getvalue()

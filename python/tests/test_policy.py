@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import gymnasium
 import numpy
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -82,8 +83,13 @@ def test_the_environment_keeps_the_rules_of_gymnasium_and_its_rewards_are_the_fl
         flows = simulate(lambda jobs, now: [jobs[place] for place in order_of(jobs)], WORKLOAD, seed=seed, **FLAGS)
         assert total == pytest.approx(-sum(job["flow"] for job in flows.jobs), rel=1e-6)
         assert steps > 100
-    env.reset()
+    for wrong in (numpy.zeros(3), numpy.full(8, numpy.nan)):
+        env.reset()
+        with pytest.raises(gymnasium.error.InvalidAction):
+            env.step(wrong)
     env.close()
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(numpy.zeros(8))
     check_env(OrderJobs(WORKLOAD, **FLAGS), skip_render_check=True, skip_close_check=True)
 
 
