@@ -191,7 +191,7 @@ fn clones_shorten_small_jobs_by_what_their_paper_reports() {
             let reduces = if small { random.random_range(0..3) } else { maps.div_ceil(10) };
             job(arrival, &vec![1.0; maps], &vec![1.0; reduces])
         };
-        (0..1_000).map(&mut job).collect::<Vec<Job>>()
+        (0..500).map(&mut job).collect::<Vec<Job>>()
     };
     let run = |jobs: &[Job], mechanism: &str, seed: u64| {
         let mut config = Config { seed, ..unified(100, 1) };
