@@ -68,7 +68,7 @@ How to cite: source/CITATION.cff. Checksums: `sha256sum --check SHA256SUMS`.
 
 ## Needs
 
-Linux on x86-64, Rust {rust} or newer (https://rustup.rs), a C compiler, Python 3.11, access to crates.io for the first build; two cores, 8 GB of memory, and the disk of each claim. `podman build -t gristmill -f Containerfile .` makes an image with all of it.
+Linux on x86-64, Rust {rust} or newer, a C compiler, Python 3.11, the network for the first build; two cores, 8 GB of memory, and the disk of each claim. `podman build -t gristmill -f Containerfile .` makes an image with all of it.
 The archived results are from {machine}.
 
 ## Kick the tyres
@@ -95,7 +95,7 @@ Pages of papers and comparisons are directories with `index.html`, the numbers a
 - Functional: documented (README.md, the book), complete (every claim has its command), exercisable (`kick-the-tyres.sh`).
 - Reproduced: `reproduce.sh` for each claim, next to `results`.
 """
-CONTAINER = """FROM docker.io/library/rust:{rust}-bookworm
+CONTAINER = """FROM rust:{rust}-bookworm
 RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-venv sqlite3 ripgrep iproute2 zstd util-linux && rm -rf /var/lib/apt/lists/*
 COPY . /artifact
 WORKDIR /artifact

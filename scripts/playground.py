@@ -42,7 +42,9 @@ def program() -> bytes:
 
 def build(out: pathlib.Path) -> None:
     page = (PAGE / "page.html").read_text()
-    page = page.replace("/*STYLE*/", (PAGE / "page.css").read_text()).replace("/*SCRIPT*/", (PAGE / "page.js").read_text())
+    # The colours are those of the live page.
+    colours = (ROOT / "runtime/src/master/page/page.css").read_text().split("* {")[0]
+    page = page.replace("/*STYLE*/", colours + (PAGE / "page.css").read_text()).replace("/*SCRIPT*/", (PAGE / "page.js").read_text())
     page = page.replace("/*PROGRAM*/", base64.b64encode(program()).decode())
     if len(page) > BYTES_MAX:
         sys.exit(f"playground.py: the page has {len(page)} bytes, and at most {BYTES_MAX} are promised")

@@ -2,8 +2,8 @@
 
 A batch takes the place of a pair. It starts with [`MARK`] where a pair has the length of its key, then the number of its bytes,
 the number of pairs, a column of keys and one of values. A column has a letter and its content: `s` the number of bytes of
-strings with a zero byte between them, `q` and `d` 64-bit integers and floats, little-endian, `t` a number of columns and
-these: tuples. Pairs of other kinds are sent one by one, as typed bytes.
+strings with a zero byte between them, `q` and `d` 64-bit integers and floats, little-endian. Pairs of other kinds are sent
+one by one, as typed bytes.
 """
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ PAIRS_MAX = 512
 BYTES = 1 << 16
 # Bytes above which a batch is written as two.
 BATCH_BYTES_MAX = 1 << 24
-# Tuples within tuples up to this depth are columns.
-DEPTH_MAX = 4
 _LENGTH = struct.Struct(">I")
 _TEXT = bytes((typed_bytes.TEXT,))
 _ENCODING = ("utf-8", "surrogateescape")
 
 
-def column(values: Sequence[Any], depth: int = 0) -> Optional[List[bytes]]:
+def column(values: Sequence[Any]) -> Optional[List[bytes]]:
     """Returns values as a column; `None` if they are not of one kind that has columns."""
     kinds = set(map(type, values))
     if len(kinds) != 1:
@@ -50,18 +48,6 @@ def column(values: Sequence[Any], depth: int = 0) -> Optional[List[bytes]]:
         if sys.byteorder == "big":
             numbers.byteswap()
         return [letter.encode(), numbers.tobytes()]
-    if kind is tuple and depth < DEPTH_MAX:
-        widths = set(map(len, values))
-        width = widths.pop()
-        if widths or not 0 < width < 256:
-            return None
-        parts = [b"t", bytes((width,))]
-        for items in zip(*values):
-            inner = column(items, depth + 1)
-            if inner is None:
-                return None
-            parts += inner
-        return parts
     return None
 
 
@@ -94,27 +80,21 @@ def settled(value: Any) -> Tuple[Any, int]:
     return typed_bytes.decode(data, 0, True)[0], len(data)
 
 
-class Writer:
-    """Collects pairs and writes them in batches."""
+class Collector:
+    """Takes pairs of functions, and hands them on as keys and values: few at a time, which stay in the processor's cache."""
 
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
+    def __init__(self) -> None:
         self._keys: List[Any] = []
         self._values: List[Any] = []
         # Bytes of the collected values that have a length.
         self._size = 0
-        self._batches: List[bytes] = []
-        self._bytes = 0
-        # Numbers of bytes and of pairs that have been written.
-        self.written = 0
-        self.count = 0
 
     def pairs(self, role: str, pairs: Iterable[Tuple[Any, Any]]) -> None:
         """Takes pairs that the function of this role gave."""
         keys, values, size = self._keys, self._values, self._size
         for pair in pairs:
             if type(pair) is not tuple or len(pair) != 2:
-                raise no_pair(role, pair)
+                raise TypeError(f"the {role} gave {pair!r} where a pair (key, value) was expected")
             key, value = pair
             kind = type(value)
             if kind is not int:
@@ -126,14 +106,36 @@ class Writer:
             keys.append(key)
             values.append(value)
             if len(keys) >= PAIRS_MAX or size >= BYTES:
-                self._batch()
+                self._size = size
+                self.hand_on()
                 keys, values, size = self._keys, self._values, 0
         self._size = size
 
-    def _batch(self) -> None:
-        keys, self._keys = self._keys, []
-        values, self._values = self._values, []
-        self._size = 0
+    def hand_on(self) -> None:
+        """Hands on what was collected."""
+        if self._keys:
+            keys, self._keys = self._keys, []
+            values, self._values = self._values, []
+            size, self._size = self._size, 0
+            self._take(keys, values, size)
+
+    def _take(self, keys: List[Any], values: List[Any], size: int) -> None:
+        raise NotImplementedError
+
+
+class Writer(Collector):
+    """Writes pairs in batches."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        super().__init__()
+        self._out = out
+        self._batches: List[bytes] = []
+        self._bytes = 0
+        # Numbers of bytes and of pairs that have been written.
+        self.written = 0
+        self.count = 0
+
+    def _take(self, keys: List[Any], values: List[Any], size: int) -> None:
         batch = encoded(keys, values)
         self._batches.append(batch)
         self._bytes += len(batch)
@@ -149,15 +151,9 @@ class Writer:
 
     def flush(self) -> None:
         """Writes what was collected."""
-        if self._keys:
-            self._batch()
+        self.hand_on()
         if self._batches:
             self._write()
-
-
-def no_pair(role: str, wrong: Any) -> TypeError:
-    """Returns the error about something that is no pair."""
-    return TypeError(f"the {role} gave {wrong!r} where a pair (key, value) was expected")
 
 
 def read(stream: BinaryIO, pickled: bool) -> Iterator[Tuple[Any, Any]]:
@@ -198,7 +194,7 @@ def _batches(stream: BinaryIO, pickled: bool) -> Iterator[Iterable[Tuple[Any, An
 
 
 def _column(data: bytes, at: int, count: int) -> Tuple[Sequence[Any], int]:
-    """Returns the column that starts at `at`, and its end. The program sends no tuples."""
+    """Returns the column that starts at `at`, and its end."""
     letter = data[at : at + 1]
     if letter == b"s":
         end = at + 5 + _LENGTH.unpack_from(data, at + 1)[0]

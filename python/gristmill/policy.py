@@ -71,7 +71,7 @@ class Conversation:
 def decide(policy: Policy) -> None:
     """Lets a function decide for the program that started this one, as `--policy program:path=FILE` does."""
     answers = sys.stdout.buffer
-    # What the function prints is no answer.
+    # Output of the function must not mix with the answers.
     sys.stdout = sys.stderr
     conversation = Conversation(policy)
     for line in sys.stdin.buffer:

@@ -62,6 +62,5 @@ class Results:
         return self._pandas.DataFrame(rows)
 
 
-def results(directory: Union[str, "os.PathLike[str]"]) -> Results:
-    """Returns the runs of a comparison as tables; `results(DIRECTORY).jobs.to_parquet(FILE)` writes one to a file."""
-    return Results(directory)
+#: Runs of a comparison as tables: `results(DIRECTORY).jobs.to_parquet(FILE)` writes one to a file.
+results = Results

@@ -20,7 +20,7 @@ from types import GeneratorType
 from typing import Any, BinaryIO, Callable, DefaultDict, Dict, Iterable, Iterator, List, NoReturn, Tuple, Union
 
 from . import typed_bytes
-from .columns import PLAIN, Writer, key_of, no_pair, read, settled
+from .columns import PLAIN, Collector, Writer, key_of, read, settled
 from .reported import count, tell_counts
 
 # Group of the system's own counters.
@@ -63,10 +63,11 @@ def dictionary_key(key: Any) -> Union[str, bytes]:
     return typed_bytes.encoded(key)
 
 
-class Combined:
+class Combined(Collector):
     """Pairs to be combined. They stay in the mapper's process, so that they need not be written and read for it."""
 
     def __init__(self, combiner: Callable[..., Any], writer: Writer) -> None:
+        super().__init__()
         self.combiner, self.writer = combiner, writer
         # Values that wait for the combiner, by key.
         self.fresh: DefaultDict[Union[str, bytes], List[Any]] = defaultdict(list)
@@ -80,27 +81,15 @@ class Combined:
         # Numbers of pairs for counters.
         self.came, self.combined, self.gave = 0, 0, 0
 
-    def pairs(self, role: str, pairs: Iterable[Tuple[Any, Any]]) -> None:
-        fresh, waiting, size = self.fresh, self.waiting, self.size
-        for pair in pairs:
-            if type(pair) is not tuple or len(pair) != 2:
-                raise no_pair(role, pair)
-            key, value = pair
-            kind = type(value)
-            if kind is not int:
-                if kind is str or kind is bytes:
-                    size += len(value)
-                elif kind not in PLAIN:
-                    value, more = settled(value)
-                    size += more
+    def _take(self, keys: List[Any], values: List[Any], size: int) -> None:
+        fresh = self.fresh
+        for key, value in zip(keys, values):
             fresh[key if type(key) is str else dictionary_key(key)].append(value)
-            waiting += 1
-            if waiting >= COMBINED_PAIRS or size >= COMBINED_BYTES:
-                self.came += waiting
-                self.fold()
-                fresh, waiting, size = self.fresh, 0, 0
-        self.came += waiting - self.waiting
-        self.waiting, self.size = waiting, size
+        self.came += len(keys)
+        self.waiting += len(keys)
+        self.size += size
+        if self.waiting >= COMBINED_PAIRS or self.size >= COMBINED_BYTES:
+            self.fold()
 
     def fold(self) -> None:
         """Combines what waits with what was combined before."""
@@ -134,6 +123,7 @@ class Combined:
         self.writer.pairs("combiner", ((key_of(key), value) for key, value in folded.items()))
 
     def flush(self) -> None:
+        self.hand_on()
         self.fold()
         self.write()
         for name, amount in ("Map output", self.came), ("Combine input", self.combined), ("Combine output", self.gave):

@@ -5,6 +5,7 @@
 
 use gristmill_runtime::api::ExactWork;
 use gristmill_scheduler::metrics::JobTimes;
+use gristmill_scheduler::sim::cluster::Mechanisms;
 use serde::{Deserialize, Serialize};
 
 /// Version of a run's `results.json`.
@@ -24,12 +25,9 @@ pub struct Contender {
     pub divides: bool,
 }
 
-/// Suffix of a policy whose runs divide running tasks.
-const DIVIDES: &str = "+divide";
-
 /// Returns a policy without its suffix `+divide`, and true if it had one.
 fn split_division(policy: &str) -> (&str, bool) {
-    policy.strip_suffix(DIVIDES).map_or((policy, false), |policy| (policy, true))
+    policy.strip_suffix(Mechanisms::NAMES[0]).map_or((policy, false), |policy| (policy, true))
 }
 
 impl Contender {

@@ -4,8 +4,7 @@
 //! A batch takes the place of a pair. It starts with [`MARK`] where a pair has the length of its key, then the number of its
 //! bytes, the number of pairs, a column of keys and one of values; numbers are big-endian. A column has a letter and its
 //! content: `s` the number of bytes of strings with a zero byte between them, `q` and `d` 64-bit integers and floats,
-//! little-endian, `t` a number of columns and these: tuples. Pairs outside of batches, and all keys and values here, are
-//! typed bytes of Hadoop.
+//! little-endian. Pairs outside of batches, and all keys and values here, are typed bytes of Hadoop.
 
 use gristmill_worker::prelude::*;
 
@@ -15,15 +14,11 @@ pub(super) const MARK: [u8; 4] = [0xff; 4];
 /// Bytes of keys and values after which a batch is complete.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// Maximum depth of tuples within tuples.
-const DEPTH_MAX: u32 = 8;
-
 /// Codes of typed bytes.
 const INT: u8 = 3;
 const LONG: u8 = 4;
 const DOUBLE: u8 = 6;
 const TEXT: u8 = 7;
-const VECTOR: u8 = 8;
 
 /// Passes on the pairs of a batch, whose bytes follow the mark and their number.
 ///
@@ -35,7 +30,7 @@ pub(super) fn each_pair(body: &[u8], take: &mut impl FnMut(&[u8], &[u8]) -> Task
     let count = number(&mut rest).ok_or_else(broken)?;
     let mut columns = [Column::default(), Column::default()];
     for column in &mut columns {
-        *column = Column::read(&mut rest, count as usize, 0).ok_or_else(broken)?;
+        *column = Column::read(&mut rest, count as usize).ok_or_else(broken)?;
     }
     let [mut keys, mut values] = columns;
     let (mut key, mut value) = (Vec::new(), Vec::new());
@@ -66,7 +61,6 @@ enum Column<'a> {
     Texts(Option<&'a [u8]>),
     Integers(&'a [u8]),
     Floats(&'a [u8]),
-    Tuples(Vec<Column<'a>>),
 }
 
 impl Default for Column<'_> {
@@ -76,7 +70,7 @@ impl Default for Column<'_> {
 }
 
 impl<'a> Column<'a> {
-    fn read(rest: &mut &'a [u8], count: usize, depth: u32) -> Option<Self> {
+    fn read(rest: &mut &'a [u8], count: usize) -> Option<Self> {
         let [letter] = *bytes(rest, 1)? else { return None };
         Some(match letter {
             b's' => {
@@ -86,11 +80,6 @@ impl<'a> Column<'a> {
             }
             b'q' => Self::Integers(bytes(rest, count.checked_mul(8)?)?),
             b'd' => Self::Floats(bytes(rest, count.checked_mul(8)?)?),
-            b't' if depth < DEPTH_MAX => {
-                let [width] = *bytes(rest, 1)? else { return None };
-                let columns = (0..width).map(|_| Self::read(rest, count, depth + 1));
-                Self::Tuples(columns.collect::<Option<_>>()?)
-            }
             _ => return None,
         })
     }
@@ -128,11 +117,6 @@ impl<'a> Column<'a> {
                 out.push(DOUBLE);
                 out.extend(float.iter().rev());
             }
-            Self::Tuples(columns) => {
-                out.push(VECTOR);
-                out.extend_from_slice(&(columns.len() as u32).to_be_bytes());
-                columns.iter_mut().try_for_each(|column| column.next(out))?;
-            }
         }
         Some(())
     }
@@ -141,7 +125,6 @@ impl<'a> Column<'a> {
         match self {
             Self::Texts(left) => left.is_none(),
             Self::Integers(left) | Self::Floats(left) => left.is_empty(),
-            Self::Tuples(columns) => columns.iter().all(Self::is_done),
         }
     }
 }
@@ -297,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_are_no_batch_are_an_error_and_no_panic(body in proptest::collection::vec(any::<u8>(), 0..40), letters in "[sqdt]{0,3}") {
+        fn bytes_that_are_no_batch_are_an_error_and_no_panic(body in proptest::collection::vec(any::<u8>(), 0..40), letters in "[sqd]{0,3}") {
             let mut body = body;
             for (place, letter) in letters.bytes().enumerate() {
                 if let Some(byte) = body.get_mut(4 + 5 * place) {
@@ -309,11 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn tuples_are_read_and_wrong_counts_are_refused() {
-        // Two pairs: keys (a, 1) and (b, 2), values 0.5 and -1.
-        let mut body = vec![0, 0, 0, 2, b't', 2, b's', 0, 0, 0, 3, b'a', 0, b'b', b'q'];
-        body.extend([1_i64, 2].iter().flat_map(|number| number.to_le_bytes()));
-        body.push(b'd');
+    fn batch_is_read_and_wrong_counts_are_refused() {
+        // Two pairs: keys a and b, values 0.5 and -1.
+        let mut body = vec![0, 0, 0, 2, b's', 0, 0, 0, 3, b'a', 0, b'b', b'd'];
         body.extend([0.5_f64, -1.0].iter().flat_map(|number| number.to_le_bytes()));
         let mut found = Vec::new();
         let mut take = |key: &[u8], value: &[u8]| {
@@ -321,11 +302,8 @@ mod tests {
             Ok(())
         };
         each_pair(&body, &mut take).unwrap();
-        let key = |letter: &str, number: i32| {
-            [&[VECTOR, 0, 0, 0, 2][..], &text(letter), &[INT], &number.to_be_bytes()].concat()
-        };
         let float = |float: f64| [&[DOUBLE][..], &float.to_be_bytes()].concat();
-        assert_eq!(found, [(key("a", 1), float(0.5)), (key("b", 2), float(-1.0))]);
+        assert_eq!(found, [(text("a"), float(0.5)), (text("b"), float(-1.0))]);
         for wrong in [1, 3] {
             body[3] = wrong;
             assert!(each_pair(&body, &mut |_, _| Ok(())).is_err(), "{wrong} pairs");

@@ -109,7 +109,7 @@ enum RowNumber {
 }
 
 impl RowNumber {
-    fn of(self, row: &Row, slots: f64) -> f64 {
+    fn value(self, row: &Row, slots: f64) -> f64 {
         let size = row.whole[Station::Map] + row.whole[Station::Reduce];
         match self {
             Self::Attained => attained(row),
@@ -164,7 +164,7 @@ impl Policy for ByNumber {
         let number = self.number;
         self.jobs.observe(view, change, |view, job| {
             let row = view.row(job);
-            (order_of(number.of(row, view.cap[Station::Map])), turn(row))
+            (order_of(number.value(row, view.cap[Station::Map])), turn(row))
         });
     }
 
@@ -172,7 +172,7 @@ impl Policy for ByNumber {
         let number = self.number;
         let [_, what, unit] = number.words();
         let reason = |view: View<'_>, job| {
-            let value = number.of(view.row(job), view.cap[Station::Map]);
+            let value = number.value(view.row(job), view.cap[Station::Map]);
             Reason::Smallest { what, value, unit }
         };
         self.jobs.plan(view, plan, ShuffleRule::All, reason);
@@ -206,7 +206,7 @@ mod tests {
             let queue = RowNumber::Queue([first, factor]);
             let ends = |place: i32| if place == 0 { 0.0 } else { first * f64::powi(factor, place - 1) };
             let attained = ends(place) + inside * (ends(place + 1) - ends(place));
-            let seen = queue.of(&row([attained, 0.0], [0.0; 2]), 1.0);
+            let seen = queue.value(&row([attained, 0.0], [0.0; 2]), 1.0);
             prop_assert_eq!(seen, f64::from(place));
         }
     }

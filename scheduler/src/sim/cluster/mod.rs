@@ -2,7 +2,8 @@
 //! shuffle and reduce task by task.
 //!
 //! A task of length `l` takes `l * x / speed` seconds on a worker, where `x` is 1 or drawn from the worker's
-//! distribution. There is one draw per task, independent of scheduler and worker. Segments of a job have equal sizes. A
+//! distribution. There is one draw per task, independent of scheduler and worker; speculative
+//! attempts have draws of their own. Segments of a job have equal sizes. A
 //! home fetches from a few workers at once, its lanes. Each lane fetches all segments that one worker has for the home
 //! of one job. The job is the first in the policy's standing order (jobs of one tier by bytes received per weight);
 //! jobs that are not in the order follow by age. A transfer gets the smaller of the fair shares at its two ends; the
