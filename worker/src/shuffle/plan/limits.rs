@@ -11,7 +11,8 @@ const PACED_REQUEST_BYTES_MIN: u64 = 64 << 10;
 /// Limits of fetching.
 #[derive(Clone, Debug)]
 pub struct FetchLimits {
-    /// Maximum requests in flight over all sources that are at least as urgent as any of them; twice as many in total.
+    /// Maximum requests in flight over all sources that are at least as urgent as any of them, where small ones may count
+    /// a quarter; twice as many in total.
     pub requests_max: usize,
     /// The same maximum per source.
     pub requests_per_source_max: usize,

@@ -12,7 +12,8 @@
 //! * An announced output is in exactly one place: waiting at its source, or in one request in flight.
 //! * A request is sent whenever a served job has an output at a source with a free request.
 //! * Requests count against a job's limits only if they are at least as urgent as it: requests of less urgent jobs
-//!   cannot delay it. A stalled source holds the requests sent to it, and no others.
+//!   cannot delay it. A small request counts a quarter against jobs that are as urgent. A stalled source holds the
+//!   requests sent to it, and no others.
 //! * With an order in force, or on a paced network, a request is for at most `request_bytes_max` as far as
 //!   sizes can be predicted, or for one output. So requests in flight when a more urgent job comes end soon.
 
@@ -233,7 +234,8 @@ impl FetchPlan {
     /// Returns the next request to send now, if the limits allow one.
     pub fn next(&mut self, now: Time) -> Option<Fetch> {
         self.end_pauses(now);
-        let in_flight_now = RequestsInFlight::count(&self.in_flight, &self.lanes);
+        let in_flight_now =
+            RequestsInFlight::count(&self.in_flight, &self.lanes, self.limits.request_bytes_max);
         let before = in_flight_now.before(self.limits.requests_max)?;
         let (jobs, limits, turn) = (&self.jobs, &self.limits, self.turn);
         let source = |job: JobId, tier: Tier, most: Option<u32>| {
