@@ -66,7 +66,7 @@ fn figure_9(context: &RealContext<'_>) -> anyhow::Result<Section> {
         repetitions,
     ];
     let mut blocks = blocks("vii", &comparison, &["result", "flow-time", "simulated"]);
-    blocks.push(predictions("vii", &comparison, &control, &FLOW));
+    blocks.extend(predictions("vii", &comparison, &control, &FLOW));
     Ok(section((&WORDS, "figure-9", holes), &comparison, blocks, claims(&comparison, &control)))
 }
 

@@ -126,31 +126,39 @@ pub(super) fn flow_claim(words: &PaperWords, key: &str, comparison: &Comparison,
     adjusted_claim((words, key), comparison, control, &FLOW)
 }
 
-/// Returns a table of what adjusted claims are computed from: geometric means of a number of each run.
+/// Returns tables of what adjusted claims are computed from: a number of each run with its prediction, and geometric
+/// means.
 pub(super) fn predictions(
     prefix: &str,
     comparison: &Comparison,
     control: &Control,
     number: &PredictedNumber,
-) -> Block {
+) -> [Block; 2] {
     let geometric = |all: Vec<f64>| log_ratio(&all, &vec![1.0; all.len()]).mean.exp();
-    let rows = comparison.contenders.iter().filter_map(|contender| {
-        let predicted = control.0.get(&contender.name)?;
-        let measured = comparison.runs_of(contender).into_iter().filter_map(number.measured).collect();
+    let (mut means, mut draws) = (Vec::new(), Vec::new());
+    for contender in &comparison.contenders {
+        let Some(predicted) = control.0.get(&contender.name) else { continue };
+        let name = || Cell::text(format!("`{}`", contender.name));
+        let of_run = |run: &RunRecord| Some((run.repetition, (number.measured)(run)?));
+        let measured: Vec<_> = comparison.runs_of(contender).into_iter().filter_map(of_run).collect();
         let [same, others] =
             predicted.each_ref().map(|means| means.iter().map(number.predicted).collect::<Vec<_>>());
+        draws.extend(measured.iter().filter_map(|&(repetition, measured)| {
+            let predicted = *same.get(repetition as usize)?;
+            Some([name(), (f64::from(repetition) + 1.0).into(), measured.into(), predicted.into()].to_vec())
+        }));
+        let measured = measured.into_iter().map(|(_, measured)| measured).collect();
         let numbers = [measured, same, others].map(|all| Cell::number(geometric(all)));
-        Some([Cell::text(format!("`{}`", contender.name))].into_iter().chain(numbers).collect())
-    });
-    let columns = [
-        ("policy", ""),
-        ("measured", "s"),
-        ("predicted for the same draws", "s"),
-        ("predicted for others", "s"),
-    ];
+        means.push([name()].into_iter().chain(numbers).collect());
+    }
+    let same = ("predicted for the same draws", "s");
+    let columns = [("policy", ""), ("measured", "s"), same, ("predicted for others", "s")];
     let caption = format!("Geometric means of {}, by which claims are adjusted", number.name);
-    let id = format!("{prefix}-predictions");
-    Block::Table(ReportTable::new(id, caption, Column::list(&columns), rows.collect()))
+    let of_means = ReportTable::new(format!("{prefix}-predictions"), caption, Column::list(&columns), means);
+    let columns = [("policy", ""), ("repetition", ""), ("measured", "s"), ("predicted", "s")];
+    let caption = format!("By repetition: {} of each run, and predicted for its draw", number.name);
+    let of_draws = ReportTable::new(format!("{prefix}-draws"), caption, Column::list(&columns), draws);
+    [of_means, of_draws].map(Block::Table)
 }
 
 #[cfg(test)]

@@ -9,12 +9,17 @@ use gristmill_lab::compare::series::makespan;
 /// Number of workers of the three jobs, with one slot each.
 pub(super) const WORKERS: u32 = 8;
 
+/// Number of jobs before those three, which are left out.
+pub(super) const WARM_UP: usize = 1;
+
 /// Number of points at which two curves are compared.
 const PLACES: usize = 200;
 
 /// Run, and both models of it.
 pub(super) struct ModelledRun<'a> {
     run: &'a RunRecord,
+    /// Arrival of the three jobs, seconds after the start of the run.
+    start: f64,
     /// Bytes per second that all workers together may send.
     network: f64,
     /// Seconds of all slots and of the whole network, by job.
@@ -32,21 +37,25 @@ impl<'a> ModelledRun<'a> {
         let size = |job: &gristmill_lab::compare::JobRun| {
             [job.usage.slot_seconds[0] / f64::from(WORKERS), job.shuffle_bytes as f64 / network]
         };
-        let sizes: Vec<[f64; 2]> = run.jobs.iter().map(size).collect();
+        let jobs = run.jobs.get(WARM_UP..).unwrap_or_default();
+        let start = jobs.first().map_or(0.0, |job| job.arrived);
+        let sizes: Vec<[f64; 2]> = jobs.iter().map(size).collect();
         let overlapping = overlapping("map-fifo-shuffle-ps", &sizes)?;
         let traditional = traditional("ps", &sizes)?;
-        Ok(Self { run, network, sizes, overlapping, traditional })
+        Ok(Self { run, start, network, sizes, overlapping, traditional })
     }
 
-    /// Returns the seconds of the whole map station that a job has received at a time.
+    /// Returns the seconds of the whole map station that a job has received at a time after the arrival.
     fn mapped(&self, job: usize, time: f64) -> f64 {
-        let spans = self.run.spans.iter().filter(|span| span.map && span.job as usize == job);
+        let time = self.start + time;
+        let spans = self.run.spans.iter().filter(|span| span.map && span.job as usize == WARM_UP + job);
         spans.map(|span| (time.min(span.to) - span.from).max(0.0)).sum::<f64>() / f64::from(WORKERS)
     }
 
     /// Returns the seconds of the whole network that a job has received at a time.
     fn shuffled(&self, job: usize, time: f64) -> f64 {
-        let transfers = self.run.transfers.iter().filter(|transfer| transfer.job as usize == job);
+        let time = self.start + time;
+        let transfers = self.run.transfers.iter().filter(|transfer| transfer.job as usize == WARM_UP + job);
         let bytes = transfers.map(|transfer| {
             let length = (transfer.to - transfer.from).max(1e-9);
             let part = ((time - transfer.from) / length).clamp(0.0, 1.0);
@@ -60,7 +69,7 @@ impl<'a> ModelledRun<'a> {
     }
 
     fn work_left(&self, station: usize, key: &str) -> Block {
-        let end = makespan(self.run);
+        let end = makespan(self.run) - self.start;
         let jobs = || 0..self.sizes.len();
         let all = self.sizes.iter().map(|size| size[station]).sum::<f64>();
         let real = |time: f64| match station {
@@ -82,7 +91,7 @@ impl<'a> ModelledRun<'a> {
     /// Returns the mean distance between measured and modelled shuffle work over time, as a share of all
     /// shuffle work.
     fn distance(&self, model: &ModelProgress) -> f64 {
-        let end = makespan(self.run);
+        let end = makespan(self.run) - self.start;
         let all: f64 = self.sizes.iter().map(|size| size[1]).sum();
         let gaps = times(end).map(|time| {
             let jobs = 0..self.sizes.len();
@@ -96,7 +105,7 @@ impl<'a> ModelledRun<'a> {
     pub(super) fn compare_models(&self) -> ModelDistances {
         ModelDistances {
             distances: [&self.overlapping, &self.traditional].map(|model| self.distance(model)),
-            end: self.run.jobs.iter().map(|job| job.shuffle_done).fold(0.0, f64::max),
+            end: self.run.jobs.iter().map(|job| job.shuffle_done).fold(0.0, f64::max) - self.start,
             predicted: [self.overlapping.end(), self.traditional.end()],
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::common::{blocks, cluster, policies, section as section_of, workload as workload_of};
 use super::super::context::RealContext;
-use super::beside_models::{ModelDistances, ModelledRun, WORKERS, claims};
+use super::beside_models::{ModelDistances, ModelledRun, WARM_UP, WORKERS, claims};
 use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
@@ -31,6 +31,11 @@ const BYTES_UNEQUAL_MAX: f64 = 0.05;
 /// Maximum relative difference of their mean map times. They differ by what else runs: the models get the measured times.
 const MAPS_UNEQUAL_MAX: f64 = 0.1;
 
+/// Bytes of a sort that runs before the three jobs, a map on each worker, and time after its arrival at which they arrive,
+/// seconds. The first map of a process takes several times as long as later ones.
+const WARM_UP_BYTES: u64 = WORKERS as u64 * 2 * MIB;
+const WARM_UP_SECONDS: f64 = 8.0;
+
 const MIB: u64 = 1 << 20;
 
 fn kind(job: &str, arguments: &[&str]) -> JobKind {
@@ -49,13 +54,20 @@ fn grep() -> JobKind {
     }
 }
 
-/// Returns a workload whose sorts read this many bytes of records, and whose grep reads this many of text.
-fn workload(context: &RealContext<'_>, kinds: Vec<JobKind>, records: u64, text: u64) -> Workload {
+/// Returns a workload whose sorts read this many bytes of records, and whose grep reads this many of text. A small sort
+/// comes first.
+fn workload(context: &RealContext<'_>, kinds: &[JobKind], records: u64, text: u64) -> Workload {
     let seed = context.first_seed;
     let data = |name: &str, kind, bytes| DataSet { name: name.to_owned(), kind, bytes, seed };
-    let data =
-        vec![data("records", generate::Kind::Records, records), data("text", generate::Kind::Text, text)];
-    Workload { redraw: false, ..workload_of("sort, grep, sort", seed, Arrivals::Batch, kinds, data) }
+    let data = vec![
+        data("warm-up", generate::Kind::Records, WARM_UP_BYTES),
+        data("records", generate::Kind::Records, records),
+        data("text", generate::Kind::Text, text),
+    ];
+    let kinds = [&[kind("sort", &["{data}/warm-up"])], kinds].concat();
+    let times = (0..kinds.len()).map(|job| if job < WARM_UP { 0.0 } else { WARM_UP_SECONDS });
+    let arrivals = Arrivals::Times(times.collect());
+    Workload { redraw: false, ..workload_of("sort, grep, sort", seed, arrivals, kinds, data) }
 }
 
 fn config() -> ClusterConfig {
@@ -88,13 +100,13 @@ struct MachineScale {
 /// Measures a sort and a grep that run alone.
 fn scale(context: &RealContext<'_>, records: u64) -> anyhow::Result<MachineScale> {
     const PROBE: u64 = MIB;
-    let probe = workload(context, vec![sort(), grep()], records, PROBE);
+    let probe = workload(context, &[sort(), grep()], records, PROBE);
     let alone = context.compare("overlap-alone", &probe, &config(), sharing(), 1)?;
     let first = alone.runs.first().ok_or_else(|| anyhow::anyhow!("the sort alone left no run"))?;
-    let [of_sort, of_grep] = [0, 1]
+    let [of_sort, of_grep] = [WARM_UP, WARM_UP + 1]
         .map(|job| first.jobs.get(job).map_or(0.0, |job| job.usage.slot_seconds[0]) / f64::from(WORKERS));
     let map_seconds = of_sort.max(1e-3);
-    let shuffle_bytes = first.jobs.first().map_or(0, |job| job.shuffle_bytes) as f64;
+    let shuffle_bytes = first.jobs.get(WARM_UP).map_or(0, |job| job.shuffle_bytes) as f64;
     Ok(MachineScale {
         text: (PROBE as f64 * GREP_RATIO * map_seconds / of_grep.max(1e-6)) as u64,
         rate: shuffle_bytes / (map_seconds * RATIO) / f64::from(WORKERS),
@@ -106,7 +118,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let MachineScale { text, rate } = scale(context, records)?;
     let mut config = config();
     config.workers.each.nic_bytes_per_second = NonZeroU64::new(rate as u64);
-    let three = workload(context, vec![sort(), grep(), sort()], records, text);
+    let three = workload(context, &[sort(), grep(), sort()], records, text);
     let repetitions = context.scaled(1, 4, 6);
     // Maps at a hundredth of a processor's speed take longer while other clusters use its caches.
     let alone = NonZeroU32::MIN;
@@ -123,6 +135,8 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
     let holes = holes![
         workers = WORKERS,
         speed = SPEED,
+        warm_up = WARM_UP_BYTES / MIB,
+        later = WARM_UP_SECONDS,
         records = records / MIB,
         text = text as f64 / MIB as f64,
         rate = rate / 1e6,
@@ -139,7 +153,7 @@ pub(super) fn section(context: &RealContext<'_>) -> anyhow::Result<Section> {
 /// took different slot time at map.
 fn unequal_sorts(comparison: &Comparison) -> Option<String> {
     let sorts: Vec<[&JobRun; 2]> =
-        comparison.runs.iter().filter_map(|run| Some([run.jobs.first()?, run.jobs.last()?])).collect();
+        comparison.runs.iter().filter_map(|run| Some([run.jobs.get(WARM_UP)?, run.jobs.last()?])).collect();
     let apart = |[one, other]: [f64; 2]| (one - other).abs() / one.max(other);
     let megabytes = sorts.iter().map(|sorts| sorts.map(|job| job.shuffle_bytes as f64 / 1e6));
     let bytes = megabytes.max_by(|one, other| apart(*one).total_cmp(&apart(*other)))?;
@@ -164,8 +178,9 @@ mod tests {
     fn runs_whose_equal_sorts_differ_are_not_judged() {
         let reason = |bytes: u64, seconds: f64| {
             let mut comparison = flows(&[("shared", &[1.0])]);
-            comparison.runs[0].jobs = vec![job(0, 0.0, 4.0), job(1, 0.0, 9.0), job(2, 0.0, 4.0)];
-            let last = &mut comparison.runs[0].jobs[2];
+            let three = [(1, 4.0), (2, 9.0), (3, 4.0)].map(|(place, ended)| job(place, 0.0, ended));
+            comparison.runs[0].jobs = [&[job(0, 0.0, 1.0)], &three[..]].concat();
+            let last = &mut comparison.runs[0].jobs[3];
             (last.shuffle_bytes, last.usage.slot_seconds[0]) = (bytes, seconds);
             unequal_sorts(&comparison)
         };

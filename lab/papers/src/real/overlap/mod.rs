@@ -25,8 +25,9 @@ pub(super) use words::WORDS;
 pub(super) fn run(context: &RealContext<'_>) -> anyhow::Result<Paper> {
     let mut sections = vec![figure_4::section(context)?];
     for load in context.scaled(vec![0.8], vec![0.7, 0.85], vec![0.5, 0.7, 0.85]) {
-        sections.push(policies_at(context, load)?);
+        sections.push(policies_at(context, load, &BALANCED)?);
     }
+    sections.push(policies_at(context, 0.85, &UNBALANCED)?);
     Ok(WORDS.paper("overlap", holes![draws = context.simulated_draws()], sections))
 }
 
@@ -47,9 +48,37 @@ const POLICIES: [(&str, &str); 4] = [
     ("max-srpt head only", "max-srpt:shuffle=head"),
 ];
 
+/// Variant of the paper's sizes, with the policies that run on it and the claims about them.
+struct Variant {
+    prefix: &'static str,
+    section: &'static str,
+    sizes: SizeLaw,
+    policies: &'static [(&'static str, &'static str)],
+    claims: &'static [&'static str],
+}
+
+pub(crate) const BALANCED_CLAIMS: [&str; 4] = ["max-srpt", "split-srpt", "balanced", "head-only"];
+pub(crate) const UNBALANCED_CLAIMS: [&str; 1] = ["unbalanced"];
+
+const BALANCED: Variant = Variant {
+    prefix: "load",
+    section: "section-5-load-{percent}",
+    sizes: SizeLaw::Balanced,
+    policies: &POLICIES,
+    claims: &BALANCED_CLAIMS,
+};
+
+const UNBALANCED: Variant = Variant {
+    prefix: "unbalanced",
+    section: "section-5-unbalanced-{percent}",
+    sizes: SizeLaw::Google,
+    policies: &[POLICIES[1], POLICIES[2]],
+    claims: &UNBALANCED_CLAIMS,
+};
+
 /// Returns a stream whose busier station has this load until the last arrival.
-fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job> {
-    let stream = JobStream { sizes: SizeLaw::Balanced, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
+fn jobs_at(jobs: usize, load: f64, sizes: SizeLaw, config: &ClusterConfig, seed: u64) -> Vec<Job> {
+    let stream = JobStream { sizes, jobs, mean: MEAN_SECONDS, load, swing: 0.0 };
     let mut drawn = stream.draw(seed);
     for job in &mut drawn {
         job.work = job.work.map(|seconds| seconds.min(LARGEST * MEAN_SECONDS));
@@ -65,13 +94,15 @@ fn jobs_at(jobs: usize, load: f64, config: &ClusterConfig, seed: u64) -> Vec<Job
     moved.collect()
 }
 
-fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> {
+fn policies_at(context: &RealContext<'_>, load: f64, variant: &Variant) -> anyhow::Result<Section> {
     let config = networked(4, 2, NIC);
     let (count, repetitions) = (context.scaled(6, 15, 80), context.scaled(1, 8, 8));
-    let draw = |seed| jobs_at(count, load, &config, seed);
+    let draw = |seed| jobs_at(count, load, variant.sizes, &config, seed);
     let percent = (100.0 * load).round() as u32;
-    let name = format!("overlap-load-{percent}");
-    let (comparison, control) = context.sleep_and_simulate(&name, draw, repetitions, &config, &POLICIES)?;
+    let prefix = format!("{}-{percent}", variant.prefix);
+    let name = format!("overlap-{prefix}");
+    let (comparison, control) =
+        context.sleep_and_simulate(&name, draw, repetitions, &config, variant.policies)?;
     let holes = holes![
         percent,
         load,
@@ -83,18 +114,12 @@ fn policies_at(context: &RealContext<'_>, load: f64) -> anyhow::Result<Section> 
         repetitions,
     ];
     let shown = ["result", "flow-time", "simulated", "stations"];
-    let prefix = format!("load-{percent}");
     let mut blocks = blocks(&prefix, &comparison, &shown);
-    blocks.push(predictions(&prefix, &comparison, &control, &FLOW));
-    Ok(section(
-        (&WORDS, "section-5-load-{percent}", holes),
-        &comparison,
-        blocks,
-        of_policies(&comparison, &control),
-    ))
+    blocks.extend(predictions(&prefix, &comparison, &control, &FLOW));
+    let claims = of_policies(variant.claims, &comparison, &control);
+    Ok(section((&WORDS, variant.section, holes), &comparison, blocks, claims))
 }
 
-pub(crate) fn of_policies(comparison: &Comparison, control: &Control) -> Vec<Claim> {
-    let claims = ["max-srpt", "split-srpt", "balanced", "head-only"];
-    claims.map(|key| flow_claim(&WORDS, key, comparison, control)).to_vec()
+pub(crate) fn of_policies(claims: &[&str], comparison: &Comparison, control: &Control) -> Vec<Claim> {
+    claims.iter().map(|key| flow_claim(&WORDS, key, comparison, control)).collect()
 }

@@ -126,7 +126,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     ];
     let mut blocks = vec![sojourn::table(application, &comparison)];
     if application.name != FEW {
-        blocks.push(predictions(application.name, &comparison, &control, &sojourn::MST));
+        blocks.extend(predictions(application.name, &comparison, &control, &sojourn::MST));
     }
     let claims = sojourn::claims(&comparison, &control);
     Ok(section_of((&WORDS, "chapter-6-{name}", holes), &comparison, blocks, claims))
