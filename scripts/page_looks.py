@@ -7,9 +7,11 @@ Contrast of every text, including drawn ones, in light and dark (WCAG AA: 4.5, 3
 The page is a real master's. Its data is made up, so that all states are on it at once. Uses loopback only. Needs chromium
 and chromedriver. --self-test: deliberately broken pages must be rejected.
 """
-import argparse, json, os, pathlib, shutil, sys, tempfile
+import argparse, json, os, pathlib, shutil, sys, tempfile, time
 from page import Browser, Cluster
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WIDTHS = (420, 900, 1600)
 WORKERS, SLOTS_OF_WORKER = 100, 24
 SECOND = 10**9
 
@@ -107,6 +109,22 @@ def weak_texts(browser: Browser) -> list:
         if ratio < (3 if large else 4.5):
             weak.add(f"{text['text']!r}: {ratio:.2f}")
     return sorted(weak)
+
+
+def looks(browser: Browser, name: str, pictures, show) -> None:
+    """Checks a page without a server, after `show`: it is not wider than its window, and all text can be read."""
+    for scheme in ("light", "dark"):
+        command(browser, "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        for width in WIDTHS:
+            command(browser, "Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=False)
+            show()
+            time.sleep(0.2)
+            found = browser.run("return [document.documentElement.scrollWidth, innerWidth]")
+            assert found[0] <= found[1], f"at {width} px the page is {found[0]} px wide"
+            weak = weak_texts(browser)
+            assert not weak, f"{scheme}, {width} px: {weak[:3]}"
+            if pictures:
+                browser.picture(pictures / f"{name}-{scheme}-{width}.png")
 
 
 def weak_drawings(browser: Browser) -> list:

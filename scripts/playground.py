@@ -16,15 +16,13 @@ import sys
 import time
 
 from page import Browser
-from page_looks import weak_texts
+from page_looks import ROOT, looks
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "playground/page"
 TARGET = "wasm32-unknown-unknown"
 BYTES_MAX = 2 << 20
 # Frames that must be drawn in a second with ten thousand tasks.
 FRAMES_MIN = 30
-WIDTHS = (420, 900, 1600)
 CANNOT = 3
 
 
@@ -43,7 +41,7 @@ def program() -> bytes:
 def build(out: pathlib.Path) -> None:
     page = (PAGE / "page.html").read_text()
     # The colours are those of the live page.
-    colours = (ROOT / "runtime/src/master/page/page.css").read_text().split("* {")[0]
+    colours = (ROOT / "runtime/src/master/page/tokens.css").read_text()
     page = page.replace("/*STYLE*/", colours + (PAGE / "page.css").read_text()).replace("/*SCRIPT*/", (PAGE / "page.js").read_text())
     page = page.replace("/*PROGRAM*/", base64.b64encode(program()).decode())
     if len(page) > BYTES_MAX:
@@ -88,7 +86,7 @@ def check(browser: Browser, page: pathlib.Path, pictures) -> None:
     tasks = browser.run("return runs[0].tasks.length")
     print(f"{tasks} tasks: {rate:.0f} frames per second")
     assert tasks == 10_000 and rate >= FRAMES_MIN, f"{rate:.0f} frames per second with {tasks} tasks, and {FRAMES_MIN} are promised"
-    looks(browser, pictures)
+    looks(browser, "playground", pictures, lambda: browser.run("document.getElementById('preset').value = 0; document.getElementById('preset').onchange(); go(lastEnd() / 2)"))
 
 
 def steps(browser: Browser) -> None:
@@ -109,24 +107,6 @@ def steps(browser: Browser) -> None:
     wrong = browser.run("scenario.policies[0] = 'no-such-policy'; changed(); const message = document.getElementById('message'); return message.hidden ? '' : message.textContent")
     assert "no-such-policy" in wrong, wrong
     browser.run("scenario.policies[0] = 'fifo'; changed()")
-
-
-def looks(browser: Browser, pictures) -> None:
-    """No page is wider than its window, and all text can be read."""
-    browser.run("document.getElementById('preset').value = 0; document.getElementById('preset').onchange(); go(lastEnd() / 2)")
-    for dark in (False, True):
-        browser.of_session("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
-            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}})
-        for width in WIDTHS:
-            browser.of_session("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
-                "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}})
-            time.sleep(0.2)
-            found = browser.run("return [document.documentElement.scrollWidth, innerWidth]")
-            assert found[0] <= found[1], f"at {width} px the page is {found[0]} px wide"
-            weak = weak_texts(browser)
-            assert not weak, f"{'dark' if dark else 'light'}, {width} px: {weak[:3]}"
-            if pictures:
-                browser.picture(pictures / f"playground-{'dark' if dark else 'light'}-{width}.png")
 
 
 def test(page: pathlib.Path, pictures) -> int:

@@ -3,7 +3,7 @@
 use crate::bars::JobProgress;
 use crate::flags::{ClusterFlags, JobFlags, ListenFlags, MasterFlags, Spread};
 use crate::interruption::watch_interruptions;
-use crate::narrate::JobNarrator;
+use crate::narrate::{JobNarrator, StoryForms};
 use crate::settings::Settings;
 use crate::terminal::{
     StdoutClosed, complain, stderr_text, stdout_json, stdout_line, stdout_records, written,
@@ -14,6 +14,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use gristmill_runtime::api::{JobStatus, Role};
 use gristmill_runtime::client::{AsyncClient, Client, ClientError, JobReport, RoundReport};
 use gristmill_runtime::cluster::Cluster;
+use gristmill_runtime::deciders::DeciderNames;
 use gristmill_runtime::exit;
 use gristmill_runtime::output_dir::OutputError;
 use gristmill_runtime::prepared::PreparedJob;
@@ -40,6 +41,15 @@ struct WatchFlags {
     /// Narrate the job step by step, pair by pair, on stdout; for small inputs, best with a small --split-size
     #[arg(long, global = true, conflicts_with = "json")]
     narrate: bool,
+    /// Write the same story as a moving picture to this file, a page for a browser
+    #[arg(long, global = true, value_name = "FILE")]
+    narrate_html: Option<PathBuf>,
+}
+
+impl WatchFlags {
+    fn narrates(&self) -> bool {
+        self.narrate || self.narrate_html.is_some()
+    }
 }
 
 /// `gristmill run`: one subcommand for each job.
@@ -98,32 +108,26 @@ pub fn run(registry: &Registry, settings: &Settings, flags: &ArgMatches) -> anyh
     let (cluster_flags, job) = (ClusterFlags::from_arg_matches(typed)?, JobFlags::from_arg_matches(typed)?);
     expect_place_of_trace(&job)?;
     let watch = WatchFlags::from_arg_matches(typed)?;
+    if let Some(path) = &watch.narrate_html {
+        private_file::expect_place("the story", path, job.overwrite)?;
+    }
     // Only workers of their own fetch from each other, which is worth seeing.
-    let watched = watch.show || watch.narrate;
+    let watched = watch.show || watch.narrates();
     let spread = if registry.is_standard(name) && !watched { Spread::Together } else { Spread::Apart };
     let mut config = cluster_flags.config(settings, spread)?;
-    if let (Some(trace), Some(journal)) = (&job.report.trace, &config.journal)
-        && private_file::is_same(trace, journal)
-    {
-        return Err(usage("--trace and --journal name the same file: name two files".to_owned()));
-    }
+    expect_different([
+        ("--trace", job.report.trace.as_ref()),
+        ("--journal", config.journal.as_ref()),
+        ("--narrate-html", watch.narrate_html.as_ref()),
+    ])?;
     // The master is another process of this program: what it would refuse is refused here, before anything starts.
     config.deciders.clone().make(registry).map_err(usage)?;
     let work = PreparedWork::parse(registry, name, typed, &job)?;
-    if watch.narrate && matches!(work, PreparedWork::Rounds(..)) {
-        return Err(usage(format!(
-            "{name} runs several jobs, and --narrate narrates one job: run one of them alone"
-        )));
-    }
-    if watch.narrate && job.output_format.is_some() {
-        return Err(usage(
-            "--narrate needs parts that are text: leave out --output-format or --narrate".to_owned(),
-        ));
-    }
-    let narrator = watch.narrate.then(|| JobNarrator::new(&config.deciders)).transpose()?;
+    let narrator = narrator(&watch, &work, &job, &config.deciders)?;
     config.workers.each.narration = narrator.as_ref().map(JobNarrator::directory).map(Box::new);
     let mut options = job.options(settings, job.output.clone().unwrap_or_default())?;
     options.written.extend(config.journal.clone());
+    options.written.extend(watch.narrate_html);
     let runtime = Arc::new(gristmill_worker::threads::runtime()?);
     let interrupted = watch_interruptions()?;
     let ended = interrupted.clone();
@@ -236,7 +240,7 @@ fn submit_with(
 struct ResultView<'a> {
     /// True if the output is printed on stdout.
     print: bool,
-    /// Narrator whose story is printed in place of the output.
+    /// Narrator of the job.
     narrator: Option<&'a JobNarrator>,
     /// Link to the live page of the run.
     page: Option<&'a str>,
@@ -420,7 +424,7 @@ fn finish(
             value["result"] = json!(report.json_lines()?);
         }
         stdout_json(&value)?;
-    } else if print && narrator.is_none() {
+    } else if print && narrator.is_none_or(|narrator| !narrator.prints()) {
         for part in report.parts() {
             stdout_records(open_part(&part)?)?;
         }
@@ -447,6 +451,43 @@ fn advise(client: &Client, status: &JobStatus) {
     for words in advice::advice(&trace) {
         say!("  advice     {words}");
     }
+}
+
+/// Returns the narrator of a job, if its flags ask for one.
+fn narrator(
+    watch: &WatchFlags,
+    work: &PreparedWork,
+    job: &JobFlags,
+    deciders: &DeciderNames,
+) -> anyhow::Result<Option<JobNarrator>> {
+    if !watch.narrates() {
+        return Ok(None);
+    }
+    if matches!(work, PreparedWork::Rounds(..)) {
+        return Err(usage("several jobs run here, and a story has one: run one of them alone".to_owned()));
+    }
+    if job.output_format.is_some() {
+        let without =
+            "a story needs parts that are text: leave out --output-format, or --narrate and --narrate-html";
+        return Err(usage(without.to_owned()));
+    }
+    let picture = watch.narrate_html.clone().map(|path| (path, job.overwrite));
+    let forms = StoryForms { text: watch.narrate, picture };
+    Ok(Some(JobNarrator::new(deciders, forms)?))
+}
+
+/// Checks that no two flags name the same file.
+fn expect_different(files: [(&str, Option<&PathBuf>); 3]) -> anyhow::Result<()> {
+    for (place, (flag, path)) in files.iter().enumerate() {
+        for (other, same) in &files[place + 1..] {
+            if let (Some(path), Some(same)) = (path, same)
+                && private_file::is_same(path, same)
+            {
+                return Err(usage(format!("{flag} and {other} name the same file: name two files")));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn expect_place_of_trace(job: &JobFlags) -> anyhow::Result<()> {

@@ -45,6 +45,9 @@ pub mod prelude {
     pub use serde::{Deserialize, Serialize};
 }
 
+/// Colours of all pages, as CSS custom properties for light and dark.
+pub const PAGE_TOKENS: &str = include_str!("master/page/tokens.css");
+
 pub use gristmill_jobs::{self as jobs, generate, size, verify_sort};
 pub use gristmill_worker::error_text::chain;
 pub use gristmill_worker::exit;

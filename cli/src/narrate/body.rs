@@ -1,9 +1,11 @@
-//! Steps of a story and their text: sentences, short items in a row, and tables.
+//! Steps of a story: what happened, and its text of sentences, short items in a row, and tables.
 
+use gristmill_runtime::api::AttemptRecord;
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::units::{Bytes, Span};
 use gristmill_worker::narration::{ITEMS_MAX, TEXT_BYTES_MAX, Told, words_of};
 use gristmill_worker::sanitize;
+use serde::Serialize;
 
 /// Columns of a line of prose.
 const WIDTH: usize = 100;
@@ -25,6 +27,7 @@ pub struct StoryStep {
     /// Time, nanoseconds after the job's arrival.
     pub at_ns: u64,
     pub kind: StepKind,
+    pub scene: Scene,
     /// One line.
     pub title: String,
     pub body: StoryBody,
@@ -43,9 +46,60 @@ pub enum StepKind {
     Output,
 }
 
+/// Event of a step, as the picture shows it.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Scene {
+    Arrived,
+    Input,
+    Launched {
+        #[serde(flatten)]
+        attempt: SceneAttempt,
+        worker: String,
+    },
+    /// The attempt that counts has ended.
+    Ended(SceneAttempt),
+    /// The attempt does not count.
+    Discarded {
+        #[serde(flatten)]
+        attempt: SceneAttempt,
+        why: String,
+    },
+    /// A worker has the segments of its partitions of a map.
+    Fetched {
+        map: u32,
+        to: String,
+    },
+    Published,
+    Failed,
+}
+
+/// Attempt of a task.
+#[derive(Serialize)]
+pub struct SceneAttempt {
+    /// `map` or `reduce`.
+    task: String,
+    index: u32,
+    epoch: u32,
+}
+
+impl From<&AttemptRecord> for SceneAttempt {
+    fn from(record: &AttemptRecord) -> Self {
+        let task = record.attempt.task;
+        Self { task: task.kind.to_string(), index: task.index, epoch: record.attempt.epoch }
+    }
+}
+
 /// Text below the title of a step. Texts of others are sanitized when they are added.
 #[derive(Default)]
-pub struct StoryBody(String);
+pub struct StoryBody(Vec<Paragraph>);
+
+enum Paragraph {
+    /// Pieces that are joined into lines by this separator.
+    Wrapped(Vec<String>, &'static str),
+    /// Lines of a table.
+    Table(Vec<String>),
+}
 
 impl StoryBody {
     /// Adds sentences.
@@ -59,6 +113,15 @@ impl StoryBody {
         self.left_out(items.len(), omitted);
     }
 
+    /// Returns the kind of each paragraph (`table` or empty) and its text, whose lines are not wrapped.
+    pub fn paragraphs(&self) -> Vec<(&'static str, String)> {
+        let text = |paragraph: &Paragraph| match paragraph {
+            Paragraph::Wrapped(pieces, between) => ("", pieces.join(between)),
+            Paragraph::Table(lines) => ("table", lines.join("\n")),
+        };
+        self.0.iter().map(text).collect()
+    }
+
     /// Adds a table; `omitted` more rows were not recorded.
     pub fn table(&mut self, head: &[&str], rows: &[Vec<String>], omitted: u64) {
         let head: Vec<String> = head.iter().map(|&word| word.to_owned()).collect();
@@ -69,30 +132,17 @@ impl StoryBody {
             let cells = lines.iter().filter_map(|line| line.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        for line in &lines {
-            let padded = line.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
-            let padded = padded.collect::<Vec<_>>().join("   ");
-            self.0 += &format!("{INDENT}  {}\n", padded.trim_end());
-        }
+        let padded = lines.iter().map(|line| {
+            let cells = line.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
+            cells.collect::<Vec<_>>().join("   ").trim_end().to_owned()
+        });
+        self.0.push(Paragraph::Table(padded.collect()));
         self.left_out(rows.len(), omitted);
     }
 
-    /// Joins pieces into lines of at most [`WIDTH`] columns.
-    fn wrapped<'a>(&mut self, pieces: impl Iterator<Item = &'a str>, between: &str) {
-        let mut line = String::new();
-        for piece in pieces {
-            let piece = sanitize::line(piece, usize::MAX);
-            let needed = line.chars().count() + between.len() + piece.chars().count();
-            if !line.is_empty() && needed > WIDTH {
-                self.0 += &format!("{INDENT}{line}\n");
-                line.clear();
-            }
-            if !line.is_empty() {
-                line += between;
-            }
-            line += &piece;
-        }
-        self.0 += &format!("{INDENT}{line}\n");
+    fn wrapped<'a>(&mut self, pieces: impl Iterator<Item = &'a str>, between: &'static str) {
+        let pieces = pieces.map(|piece| sanitize::line(piece, usize::MAX));
+        self.0.push(Paragraph::Wrapped(pieces.collect(), between));
     }
 
     /// Adds a remark if a list shows less than all.
@@ -112,9 +162,30 @@ impl StoryBody {
 pub fn text(steps: &[StoryStep]) -> String {
     let step = |(number, step): (usize, &StoryStep)| {
         let (moment, title) = (Span(step.at_ns).to_string(), sanitize::line(&step.title, WIDTH * 2));
-        format!("{moment:>10}  {number:>3}. {title}\n{}\n", step.body.0)
+        let lines = step.body.0.iter().flat_map(|paragraph| match paragraph {
+            Paragraph::Wrapped(pieces, between) => wrap(pieces, between),
+            Paragraph::Table(lines) => lines.iter().map(|line| format!("  {line}")).collect(),
+        });
+        let body: String = lines.map(|line| format!("{INDENT}{line}\n")).collect();
+        format!("{moment:>10}  {number:>3}. {title}\n{body}\n")
     };
     (1..).zip(steps).map(step).collect()
+}
+
+/// Joins pieces into lines of at most [`WIDTH`] columns.
+fn wrap(pieces: &[String], between: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for piece in pieces {
+        let line = lines.last_mut().filter(|line| {
+            line.is_empty() || line.chars().count() + between.len() + piece.chars().count() <= WIDTH
+        });
+        match line {
+            Some(line) if line.is_empty() => *line += piece,
+            Some(line) => *line += &format!("{between}{piece}"),
+            None => lines.push(piece.clone()),
+        }
+    }
+    lines
 }
 
 /// Returns the number of all items of a list.

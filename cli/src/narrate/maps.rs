@@ -1,6 +1,6 @@
 //! Steps of maps: records, pairs, the combiner's output, the partition of each pair and the reason.
 
-use super::body::{StepKind, StoryBody, StoryStep, all, lines};
+use super::body::{Scene, StepKind, StoryBody, StoryStep, all, lines};
 use super::facts::StoryFacts;
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_runtime::plural::counted;
@@ -30,7 +30,8 @@ pub fn ended(facts: &StoryFacts, record: &AttemptRecord, first: bool) -> StorySt
         }
         None => body.words("Its pairs were not kept."),
     }
-    StoryStep { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, title, body }
+    let scene = Scene::Ended(record.into());
+    StoryStep { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Map, scene, title, body }
 }
 
 /// Side inputs, which all maps share.

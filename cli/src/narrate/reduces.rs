@@ -1,6 +1,6 @@
 //! Story of the reduces of a `--narrate` run, in steps: segments, the order in which they were read, groups and output.
 
-use super::body::{StepKind, StoryBody, StoryStep, all, lines, values};
+use super::body::{Scene, StepKind, StoryBody, StoryStep, all, lines, values};
 use super::facts::StoryFacts;
 use gristmill_runtime::api::AttemptRecord;
 use gristmill_runtime::plural::counted;
@@ -26,7 +26,8 @@ pub fn ended(facts: &StoryFacts, record: &AttemptRecord) -> StoryStep {
     }
     let groups = counted(story.map_or(0, |story| all(&story.groups)), "group", "groups");
     let title = format!("reduce-{partition} has ended after {ran}: {groups}");
-    StoryStep { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Reduce, title, body }
+    let scene = Scene::Ended(record.into());
+    StoryStep { at_ns: facts.since_arrival(ended_ns), kind: StepKind::Reduce, scene, title, body }
 }
 
 fn read(story: &ReduceStory, body: &mut StoryBody) {

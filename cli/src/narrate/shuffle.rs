@@ -1,6 +1,6 @@
 //! Story of the shuffle of a `--narrate` run: each fetch of segments by a home, and which maps still ran meanwhile.
 
-use super::body::{StepKind, StoryBody, StoryStep};
+use super::body::{Scene, StepKind, StoryBody, StoryStep};
 use super::facts::StoryFacts;
 use gristmill_runtime::api::FetchRecord;
 use gristmill_runtime::plural::counted;
@@ -48,7 +48,8 @@ fn step(facts: &StoryFacts, fetch: &FetchRecord, first: bool) -> StoryStep {
             counted(running, "map had", "maps had")
         ),
     });
-    StoryStep { at_ns: facts.since_arrival(fetch.ended_ns), kind: StepKind::Fetch, title, body }
+    let scene = Scene::Fetched { map, to: to.to_string() };
+    StoryStep { at_ns: facts.since_arrival(fetch.ended_ns), kind: StepKind::Fetch, scene, title, body }
 }
 
 /// Number of maps that had not ended at this time.

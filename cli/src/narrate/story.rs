@@ -1,6 +1,6 @@
 //! The steps of a job, from its arrival to its output.
 
-use super::body::{StepKind, StoryBody, StoryStep, all, lines};
+use super::body::{Scene, StepKind, StoryBody, StoryStep, all, lines};
 use super::facts::StoryFacts;
 use super::{maps, reduces, shuffle};
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
@@ -58,7 +58,7 @@ fn job(facts: &StoryFacts) -> StoryStep {
         ));
     }
     let title = format!("{} `{}` arrives", status.job, sanitize::line(&status.name, 100));
-    StoryStep { at_ns: 0, kind: StepKind::Job, title, body }
+    StoryStep { at_ns: 0, kind: StepKind::Job, scene: Scene::Arrived, title, body }
 }
 
 /// Step of the input's splits.
@@ -82,7 +82,7 @@ fn input(facts: &StoryFacts) -> StoryStep {
         body.words("A smaller --split-size, such as 100B, makes several splits and maps.");
     }
     let title = format!("The input is cut into {}", counted(total.into(), "split", "splits"));
-    StoryStep { at_ns: 0, kind: StepKind::Input, title, body }
+    StoryStep { at_ns: 0, kind: StepKind::Input, scene: Scene::Input, title, body }
 }
 
 /// Step of an attempt's launch: the queue, and the reasons for this attempt.
@@ -134,7 +134,8 @@ fn placement(facts: &StoryFacts, record: &AttemptRecord, first: bool) -> StorySt
     }
     let again = if record.attempt.epoch == 0 { "" } else { " once more" };
     let title = format!("{task} is sent{ahead} to {worker}{again}");
-    StoryStep { at_ns: facts.since_arrival(now), kind: StepKind::Placement, title, body }
+    let scene = Scene::Launched { attempt: record.into(), worker: worker.to_string() };
+    StoryStep { at_ns: facts.since_arrival(now), kind: StepKind::Placement, scene, title, body }
 }
 
 /// The map that ended first: its step explains what all maps have in common.
@@ -167,6 +168,9 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
     }
 }
 
+/// Maximum bytes of the reason in the picture.
+const WHY_BYTES_MAX: usize = 80;
+
 /// Step of an attempt that was discarded.
 fn failure(facts: &StoryFacts, record: &AttemptRecord, why: &str) -> StoryStep {
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
@@ -179,6 +183,7 @@ fn failure(facts: &StoryFacts, record: &AttemptRecord, why: &str) -> StoryStep {
     StoryStep {
         at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
         kind: StepKind::Failure,
+        scene: Scene::Discarded { attempt: record.into(), why: sanitize::line(why, WHY_BYTES_MAX) },
         title: format!("An attempt at {task} on {} is discarded", record.worker),
         body,
     }
@@ -196,7 +201,7 @@ fn output(facts: &StoryFacts) -> StoryStep {
         }
         body.words("Its output was removed: a part of it would be mistaken for the whole.");
         let title = format!("The job has {}", status.state.word());
-        return StoryStep { at_ns, kind: StepKind::Output, title, body };
+        return StoryStep { at_ns, kind: StepKind::Output, scene: Scene::Failed, title, body };
     }
     body.words(
         "Each task built its part under a name of its own. Now the parts get their names one by one, and last of all \
@@ -211,5 +216,6 @@ fn output(facts: &StoryFacts) -> StoryStep {
         }
     }
     let records = counted(status.totals.records_out, "record", "records");
-    StoryStep { at_ns, kind: StepKind::Output, title: format!("The output is published: {records}"), body }
+    let title = format!("The output is published: {records}");
+    StoryStep { at_ns, kind: StepKind::Output, scene: Scene::Published, title, body }
 }

@@ -1,9 +1,10 @@
-//! `run --narrate` of twelve lines: every pair, partition, fetch and group is the job's own, and is counted
-//! here independently.
+//! `run --narrate` and `--narrate-html` of twelve lines: every pair, partition, fetch and group is the job's own, and is
+//! counted here independently.
 
 use crate::support::Sandbox;
 use crate::support::oracle;
 use regex::Regex;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 const TEXT: &str = "the mill turns and the mill grinds\nthe stream turns the wheel\nthe wheel turns the stone\n\
@@ -212,6 +213,69 @@ fn check_fetches(steps: &[Step], trace: &str) {
     of_trace.sort();
     assert_eq!(of_story, of_trace);
     assert!(!of_trace.is_empty());
+}
+
+/// Returns the story in a picture.
+fn pictured(sandbox: &Sandbox, page: &str) -> Value {
+    let page = std::fs::read_to_string(sandbox.path(page)).unwrap();
+    let (_, rest) = page.split_once("id=\"story\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn picture_has_the_pairs_bins_groups_and_lines_of_the_job_and_its_discarded_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.arm_panic("map");
+    let (out, page) = (sandbox.text("out"), sandbox.text("page.html"));
+    story(&sandbox, TEXT, &["--output", &out, "--narrate-html", &page]);
+    assert!(sandbox.has_fired("map"));
+    let told = pictured(&sandbox, "page.html");
+    let rows = |value: &Value| serde_json::from_value::<Vec<(u32, String, String)>>(value.clone()).unwrap();
+    let mut segments: BTreeMap<u32, Vec<(u32, String, String)>> = BTreeMap::new();
+    for (map, words) in (0..).zip(words_by_split()) {
+        let of_map = &told["maps"][map.to_string()];
+        let emitted: Vec<Pair> = serde_json::from_value(of_map["emitted"].clone()).unwrap();
+        assert_eq!(
+            emitted,
+            words.iter().map(|word| ((*word).to_owned(), "1".to_owned())).collect::<Vec<_>>()
+        );
+        let output = rows(&of_map["output"]);
+        let expected = counts(words.iter().copied()).into_iter();
+        let mut expected: Vec<_> =
+            expected.map(|(key, count)| (partition(&key), key, count.to_string())).collect();
+        let mut stored = output.clone();
+        stored.sort();
+        expected.sort();
+        assert_eq!(stored, expected);
+        for (partition, key, value) in output {
+            segments.entry(partition).or_default().push((map, key, value));
+        }
+    }
+    for (partition, part) in oracle::parts(&sandbox.path("out")).into_iter().enumerate() {
+        let reduce = &told["reduces"][partition.to_string()];
+        assert_eq!(rows(&reduce["read"]), segments[&(partition as u32)]);
+        let groups = reduce["groups"].as_array().unwrap().iter();
+        let lines = groups.flat_map(|group| group["lines"].as_array().unwrap());
+        let lines = lines.map(|line| line.as_str().unwrap().replace(" ⇥ ", "\t"));
+        assert_eq!(lines.collect::<Vec<_>>(), String::from_utf8(part).unwrap().lines().collect::<Vec<_>>());
+    }
+    let scenes = || told["steps"].as_array().unwrap().iter().map(|step| &step["scene"]);
+    let count = |kind: &str| scenes().filter(|scene| scene["type"] == kind).count();
+    assert_eq!(count("discarded"), 1);
+    assert_eq!(count("launched"), count("ended") + 1);
+    assert_eq!(count("published"), 1);
+    let again = ["run", "wordcount", &page, "--narrate-html", &page];
+    sandbox.run(again).expect_code(3).expect_words(&["the story", "--overwrite"]);
+}
+
+#[test]
+fn hostile_text_ends_no_element_of_the_picture() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.text("page.html");
+    story(&sandbox, "</script><b>k /*STORY*/ <!--\n", &["--narrate-html", &page]);
+    let told = pictured(&sandbox, "page.html");
+    assert_eq!(told["maps"]["0"]["lines"][0], "</script><b>k /*STORY*/ <!--");
+    assert_eq!(std::fs::read_to_string(&page).unwrap().matches("</script>").count(), 2, "its own two");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::names::Names;
 use super::svg;
 use super::tally::{CLAIMS, Tally, Verdicts};
 use crate::report::{Block, Section, Verdict};
+use gristmill_runtime::PAGE_TOKENS;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("style.css");
@@ -113,7 +114,7 @@ impl Document<'_> {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"/>\n<meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n\
-             <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<a class=\"skip\" \
+             <title>{title}</title>\n<style>\n{PAGE_TOKENS}{STYLE}{}</style>\n</head>\n<body>\n<a class=\"skip\" \
              href=\"#main\">Skip the contents</a>\n",
             svg::STYLE
         );

@@ -39,10 +39,12 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 const CONTENT_SECURITY_POLICY: HeaderName = HeaderName::from_static("content-security-policy");
 
+const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("page.css"));
+
 /// Files of the page: path, type, content.
 const FILES: [(&str, HeaderValue, &str); 3] = [
     ("/", HeaderValue::from_static("text/html; charset=utf-8"), include_str!("page.html")),
-    ("/page.css", HeaderValue::from_static("text/css; charset=utf-8"), include_str!("page.css")),
+    ("/page.css", HeaderValue::from_static("text/css; charset=utf-8"), STYLE),
     ("/page.js", HeaderValue::from_static("text/javascript; charset=utf-8"), include_str!("page.js")),
 ];
 

@@ -1,0 +1,251 @@
+"use strict";
+// The story of one job as a moving picture. `story` is what the program recorded; nothing is computed a second time.
+// A step has one or two frames: a map first emits and then stores its pairs, a reduce first reads and then groups them.
+const story = JSON.parse(document.getElementById("story").textContent);
+const $ = id => document.getElementById(id);
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const PHASES = { map: ["emit", "store"], reduce: ["read", "group"] };
+const frames = story.steps.flatMap((step, number) => {
+  const { scene } = step;
+  const task = scene.type === "ended" && story[`${scene.task}s`][scene.index];
+  const shown = task && (scene.task === "reduce" || task.emitted.length > 0);
+  const phases = shown ? PHASES[scene.task] : [""];
+  return phases.map(phase => ({ step, number, scene, phase }));
+});
+let at = 0, timer = null, followed = "", pinned = "";
+
+/// Creates an element. `false` and empty children are left out.
+function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined && value !== "") element.setAttribute(name, value);
+  element.append(...children.flat(Infinity).filter(child => child || child === 0));
+  return element;
+}
+
+/// Returns what has happened up to a frame.
+function stateAt(last) {
+  const state = { split: false, tasks: {}, phase: {}, sent: {}, published: false };
+  const attempts = scene => state.tasks[`${scene.task}-${scene.index}`] ??= [];
+  const attempt = scene => attempts(scene).find(one => one.epoch === scene.epoch) ?? {};
+  for (const { scene, phase } of frames.slice(0, last + 1)) {
+    switch (scene.type) {
+      case "input": state.split = true; break;
+      case "launched": attempts(scene).push({ epoch: scene.epoch, worker: scene.worker, end: "" }); break;
+      case "discarded": attempt(scene).end = scene.why; break;
+      case "ended": attempt(scene).end = "ended"; state.phase[`${scene.task}-${scene.index}`] = phase || "ended"; break;
+      case "fetched":
+        for (const [partition, reduce] of Object.entries(story.reduces)) if (reduce.worker === scene.to) state.sent[`${scene.map}:${partition}`] = true;
+        break;
+      case "published": state.published = true; break;
+    }
+  }
+  return state;
+}
+
+/// Returns a function that counts how often it was called before with the same argument.
+function counter() {
+  const seen = new Map();
+  return of => seen.set(of, (seen.get(of) ?? -1) + 1).get(of);
+}
+
+const colour = partition => `--part: var(--p${partition % 8})`;
+const more = count => count > 0 && h("span", { class: "soft" }, `and ${count} more`);
+
+/// Creates a pair. `id` is its place in this frame, `from` are the places that it comes from, `stage` that of its path.
+function chip([key, value], partition, { id, from, stage, map }) {
+  return h("span", { class: "chip", style: partition === undefined ? "" : colour(partition), "data-key": key, "data-id": id,
+    "data-from": (from ?? []).join(" "), "data-stage": stage, "data-map": map, "data-part": partition }, key, value !== "" && h("b", {}, value));
+}
+
+function attemptsOf(state, task) {
+  return (state.tasks[task] ?? []).map(({ worker, end, epoch }) => end === "" || end === "ended"
+    ? h("small", {}, `${worker}${end ? "" : epoch > 0 ? ", runs once more" : ", runs"}`)
+    : h("small", { class: "bad" }, "✕ ", h("s", {}, worker), ` ${end}`));
+}
+
+function cardOf(kind, index, state, children) {
+  const task = `${kind}-${index}`, attempts = state.tasks[task] ?? [], scene = frames[at].scene;
+  const now = (scene.task === kind && scene.index === Number(index)) || (kind === "map" && scene.type === "fetched" && scene.map === Number(index));
+  const standing = state.phase[task] ? "done" : attempts.some(one => one.end === "") ? "busy" : "";
+  return h("div", { class: `card ${kind} ${standing} ${now ? "now" : ""} ${attempts.length ? "" : "unborn"}` },
+    h("h3", {}, task, attemptsOf(state, task)), children);
+}
+
+function split(index, map) {
+  const lines = map.lines.map(line => h("li", { "data-line": "yes", "data-map": index }, line || " "));
+  return h("div", { class: "card", "data-id": `split:${index}` }, h("h3", {}, map.pieces.map(piece => h("small", {}, piece))), h("ol", {}, lines), more(map.lines_more));
+}
+
+/// Pairs of a map by partition, each with the emitted pairs that it comes from.
+function bins(index, map, state) {
+  const ofPartition = counter(), ofKey = counter();
+  const chips = map.output.map(([partition, key, value]) => {
+    const place = ofPartition(partition), nth = ofKey(key);
+    const same = map.emitted.map(([other], place) => other === key ? `e:${index}:${place}` : "").filter(Boolean);
+    // A combiner makes one pair of all; else pairs of a key stay in their order.
+    const from = map.combines ? same : same.slice(nth, nth + 1);
+    return [partition, chip([key, value], partition, { id: `b:${index}:${partition}:${place}`, from, stage: 2, map: index })];
+  });
+  return map.bins.map(([partition, omitted]) => h("div", { class: `bin ${state.sent[`${index}:${partition}`] ? "sent" : ""}` },
+    h("span", { class: "soft" }, `for reduce-${partition}`), chips.filter(([of]) => of === partition).map(([, made]) => made), more(omitted)))
+    .concat(map.output_more > 0 ? h("div", { class: "soft" }, `${map.output_more} more pairs are not shown`) : []);
+}
+
+function mapCard(index, map, state) {
+  const phase = state.phase[`map-${index}`];
+  const emitted = () => h("div", { class: "bin" }, map.emitted.map((pair, place) =>
+    chip(pair, undefined, { id: `e:${index}:${place}`, from: [`split:${index}`], stage: 1, map: index })), more(map.emitted_more));
+  const counts = () => map.counts[0] > 0 && h("div", { class: "soft" }, map.combines ? `${map.counts[0]} pairs emitted, ${map.counts[1]} after the combiner` : `${map.counts[0]} pairs emitted`);
+  return cardOf("map", index, state, phase === "emit" ? emitted() : phase ? [counts(), bins(index, map, state)] : []);
+}
+
+function reduceCard(partition, reduce, state) {
+  const phase = state.phase[`reduce-${partition}`], next = counter();
+  const pair = ([map, key, value], id, from) => {
+    const place = next(map);
+    return chip([key, value], partition, { id: id(map, place), from: from(map, place), stage: 3, map });
+  };
+  const gathered = () => {
+    const sent = Object.keys(story.maps).filter(map => state.sent[`${map}:${partition}`]);
+    return sent.map(map => h("div", { class: "bin" }, h("span", { class: "soft" }, `from map-${map}`),
+      story.maps[map].output.filter(([of]) => of === Number(partition)).map(([, key, value]) =>
+        pair([Number(map), key, value], (m, i) => `f:${m}:${partition}:${i}`, (m, i) => [`b:${m}:${partition}:${i}`])),
+      more(story.maps[map].bins.find(([of]) => of === Number(partition))?.[1])));
+  };
+  const read = () => h("div", { class: "bin" }, h("span", { class: "soft" }, reduce.combines ? "into a table" : "merged by key"), reduce.read.map(one =>
+    pair(one, (m, i) => `r:${m}:${partition}:${i}`, (m, i) => [`${state.sent[`${m}:${partition}`] ? "f" : "b"}:${m}:${partition}:${i}`])), more(reduce.read_more));
+  const ofMap = counter(), places = reduce.read.map(([map, key]) => [key, `r:${map}:${partition}:${ofMap(map)}`]);
+  let begun = 0;
+  const groups = () => [h("div", { class: "groups" }, reduce.groups.map(({ key, size, values, lines }, place) => {
+    // With a combiner the pairs of a key are read in any place, else one group after another.
+    const own = reduce.combines ? places.filter(([other]) => other === key) : places.slice(begun, begun += size);
+    const from = own.map(([, place]) => place);
+    return h("div", { class: "group" }, h("span", {}, chip([key, values], partition, { id: `g:${partition}:${place}`, from, stage: 4 })), h("span", { class: "soft" }, "→"),
+      h("span", {}, lines.map(line => h("div", { class: "written", "data-key": key, "data-stage": 5, "data-part": partition }, line))));
+  })), more(reduce.groups_more)];
+  const part = story.parts[partition];
+  const published = state.published && part && h("div", {}, h("b", {}, part.name), h("span", { class: "soft" }, " is published"));
+  return cardOf("reduce", partition, state, [phase === "read" ? read() : phase ? groups() : gathered(), published]);
+}
+
+const head = (...names) => h("div", { class: `head ${names.length > 1 ? "row" : ""}` }, names.map(([name, kind]) => h("b", { class: kind }, name)));
+
+function view(state) {
+  const maps = Object.entries(story.maps), reduces = Object.entries(story.reduces);
+  const left = maps.map(([index, map]) => h("div", { class: "row" }, state.split ? split(index, map) : h("div", {}), mapCard(index, map, state)));
+  const parts = () => state.published && story.parts.map(part => h("div", { class: "card" }, h("h3", {}, part.name), h("ol", {}, part.lines.map(line => h("li", {}, line))), more(part.more)));
+  const right = story.has_reduces ? reduces.map(([partition, reduce]) => reduceCard(partition, reduce, state)) : [parts()];
+  return [
+    h("div", { class: "half" }, head(["Input, in splits", ""], ["Map tasks, and what each stores", "map"]), left, more(story.maps_more)),
+    h("div", { class: "half" }, story.has_reduces ? h("div", { class: "head row" }, h("b", { class: "shuffle" }, "Shuffle"), h("b", { class: "reduce" }, "Reduce tasks, and what each writes")) : head(["Output", ""]), right, more(story.reduces_more)),
+  ];
+}
+
+/// Shows a frame. With `move`, what is new in it comes from where it was.
+function show(frame, move) {
+  at = Math.max(0, Math.min(frames.length - 1, frame));
+  const old = new Map([...document.querySelectorAll("[data-id]")].map(element => [element.dataset.id, element.getBoundingClientRect()]));
+  for (const ghost of document.querySelectorAll(".ghost")) ghost.remove();
+  $("stage").replaceChildren(...view(stateAt(at)));
+  const { step, number } = frames[at];
+  $("number").textContent = `${number + 1}.`;
+  $("title").textContent = step.title;
+  $("at").textContent = step.at;
+  $("text").replaceChildren(...step.text.map(([kind, words]) => h("div", { class: kind }, words)));
+  $("text").scrollTop = 0;
+  $("when").value = at;
+  document.querySelector(".card.now")?.scrollIntoView({ block: "nearest" });
+  follow(followed);
+  return move && !still ? fly(old) : 0;
+}
+
+/// Moves new elements from the places they come from. Returns how long that takes, in milliseconds.
+function fly(old) {
+  const pace = 1 / Number($("speed").value), all = [...document.querySelectorAll("[data-from]")];
+  const fresh = all.filter(element => !old.has(element.dataset.id)), gap = Math.min(160, 2400 / Math.max(1, fresh.length)) * pace;
+  fresh.forEach((element, place) => {
+    const to = element.getBoundingClientRect(), delay = place * gap;
+    const from = element.dataset.from.split(" ").map(id => old.get(id)).filter(Boolean);
+    const path = rect => [{ transform: `translate(${rect.left - to.left}px, ${rect.top - to.top}px)`, opacity: .4 }, { transform: "none", opacity: 1 }];
+    const timing = { duration: 700 * pace, delay, easing: "ease-in-out", fill: "backwards" };
+    element.animate(from.length ? path(from[0]) : [{ opacity: 0 }, { opacity: 1 }], timing);
+    for (const rect of from.slice(1)) {
+      const ghost = element.cloneNode(true);
+      ghost.classList.add("ghost");
+      Object.assign(ghost.style, { left: `${to.left}px`, top: `${to.top}px` });
+      for (const name of ["id", "key", "from", "stage"]) delete ghost.dataset[name];
+      document.body.append(ghost);
+      ghost.animate(path(rect), timing).finished.finally(() => ghost.remove());
+    }
+  });
+  return fresh.length ? fresh.length * gap + 700 * pace : 0;
+}
+
+/// Marks where the text of a key occurs in a line, as a whole word. Returns true if it does.
+function markIn(line, key) {
+  const quoted = key.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), edge = "[\\p{L}\\p{N}_]";
+  const pieces = line.textContent.split(new RegExp(`(?<!${edge})(${quoted})(?!${edge})`, "iu"));
+  line.replaceChildren(...pieces.map((piece, place) => place % 2 ? h("mark", { "data-stage": 0, "data-map": line.dataset.map }, piece) : piece));
+  return pieces.length > 1;
+}
+
+/// Shows the path of a key, from the lines in which its text occurs to the lines written for it.
+function follow(key) {
+  followed = key;
+  $("paths").replaceChildren();
+  $("stage").classList.toggle("tracing", key !== "");
+  for (const line of document.querySelectorAll("[data-line]")) {
+    if (line.querySelector("mark")) line.textContent = line.textContent;
+    line.classList.toggle("on", key !== "" && markIn(line, key));
+  }
+  for (const element of document.querySelectorAll("[data-key]")) element.classList.toggle("on", element.dataset.key === key);
+  if (key === "") return;
+  const { top, right, bottom, left } = $("stage").getBoundingClientRect();
+  $("paths").style.clipPath = `polygon(${left}px ${top}px, ${right}px ${top}px, ${right}px ${bottom}px, ${left}px ${bottom}px)`;
+  const stages = [0, 1, 2, 3, 4, 5].map(stage => [...document.querySelectorAll(`mark[data-stage="${stage}"], .on[data-stage="${stage}"]`)]).filter(stage => stage.length);
+  const fits = (one, other, name) => one.dataset[name] === undefined || other.dataset[name] === undefined || one.dataset[name] === other.dataset[name];
+  stages.slice(1).forEach((stage, place) => {
+    for (const to of stage) for (const from of stages[place]) if (fits(from, to, "map") && fits(from, to, "part")) draw(from.getBoundingClientRect(), to.getBoundingClientRect());
+  });
+}
+
+function draw(from, to) {
+  const [x0, y0, x1, y1] = [from.right, from.top + from.height / 2, to.left, to.top + to.height / 2], bend = Math.max(24, Math.abs(x1 - x0) / 2);
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", `M${x0} ${y0} C${x0 + bend} ${y0} ${x1 - bend} ${y1} ${x1} ${y1}`);
+  $("paths").append(path);
+}
+
+function stop() { clearTimeout(timer); timer = null; $("play").textContent = "Play"; }
+function go(frame) { stop(); show(frame, frame === at + 1); }
+function play() {
+  if (at === frames.length - 1) show(0, false);
+  $("play").textContent = "Pause";
+  const tick = () => {
+    if (at === frames.length - 1) return stop();
+    const moving = show(at + 1, true);
+    timer = setTimeout(tick, moving + 2200 / Number($("speed").value));
+  };
+  timer = setTimeout(tick, 300);
+}
+const toggle = () => timer ? stop() : play();
+
+const keys = new Set(Object.values(story.maps).flatMap(map => map.output.map(pair => pair[1])).concat(Object.values(story.reduces).flatMap(reduce => reduce.groups.map(group => group.key))));
+$("keys").append(...[...keys].map(key => h("option", { value: key })));
+$("when").max = frames.length - 1;
+$("when").oninput = () => go(Number($("when").value));
+$("back").onclick = () => go(at - 1);
+$("next").onclick = () => go(at + 1);
+$("play").onclick = toggle;
+$("full").onclick = () => document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen();
+$("key").oninput = () => { pinned = keys.has($("key").value) ? $("key").value : ""; follow(pinned); };
+$("stage").onclick = event => { const key = event.target.closest("[data-key]")?.dataset.key ?? ""; pinned = key === pinned ? "" : key; $("key").value = pinned; follow(pinned); };
+$("stage").onpointerover = event => { const key = event.target.closest("[data-key]")?.dataset.key; if (key !== undefined && event.pointerType === "mouse") follow(key); };
+$("stage").onpointerout = event => { if (event.pointerType === "mouse" && followed !== pinned) follow(pinned); };
+$("stage").onscroll = onresize = () => follow(followed);
+addEventListener("keydown", event => {
+  if (event.target.matches("input:not([type=range]), select") || event.altKey || event.ctrlKey || event.metaKey) return;
+  const act = { ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), Home: () => go(0), End: () => go(frames.length - 1), " ": toggle, f: () => $("full").click() }[event.key];
+  if (act && !(event.key === " " && event.target.matches("button"))) { event.preventDefault(); act(); }
+});
+show(0, false);
