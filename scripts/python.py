@@ -49,6 +49,7 @@ def main():
         python = environment(directory / "environment", given)
         # Away from the sources: the installed package is tested.
         shutil.copytree(TESTS, directory / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "python/examples", directory / "examples", ignore=shutil.ignore_patterns("__pycache__"))
         (directory / "temporary").mkdir()
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRISTMILL", "PYTHON", "HADOOP"))}
         variables = {**kept, "TMPDIR": str(directory / "temporary"), "XDG_STATE_HOME": str(directory / "state"),

@@ -14,10 +14,11 @@ class Job:
     """A mapper, and the functions that process its pairs.
 
     `mapper(line)` gets each line of the input without its end. If the input is the result of another job, `mapper(key, value)`
-    gets each pair. It returns or yields pairs. `reducer(key, values)` gets each key once, with an iterator over its values, and
-    returns or yields the pairs of the result. Without a reducer the mapper's pairs are the result. `combiner` works like a
-    reducer on the pairs of one map, before they are sent. It runs any number of times, so it must return pairs of the
-    mapper's kind.
+    gets each pair; with `per_file`, `mapper(path)` gets the path of each file. It returns or yields pairs.
+
+    `reducer(key, values)` gets each key once, with an iterator over its values, and returns or yields the pairs of the result.
+    Without a reducer the mapper's pairs are the result. `combiner` works like a reducer on the pairs of one map, before they
+    are sent. It runs any number of times, so it must return pairs of the mapper's kind.
 
     Functions must return the same result for the same input, as a task may run twice.
     """
@@ -25,6 +26,8 @@ class Job:
     mapper: Callable[..., Pairs]
     reducer: Optional[Reduce] = None
     combiner: Optional[Reduce] = None
+    # The mapper gets paths and opens the files itself. Each file is one map; workers must reach it by the same path or URL.
+    per_file: bool = False
     # Number of parts of the result.
     reduces: int = 1
     # Name of the job; the default is its mapper's name.

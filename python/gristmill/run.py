@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from typing import IO, Any, Deque, Dict, Iterator, List, Optional, Tuple, Union
+from typing import IO, Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import picture, shipping, typed_bytes
 from .errors import FunctionError, JobError, received
@@ -207,7 +208,7 @@ def submit(
 ) -> JobRun:
     """Starts a job, and returns at once.
 
-    `inputs` are files, directories and patterns with lines, or earlier jobs, whose pairs are read. `output` is a directory
+    `inputs` are files, directories and patterns, or earlier jobs, whose pairs are read. `output` is a directory
     that does not exist yet. Without it the result is in a private directory, which is removed with the `JobRun`. `join` names
     the file with the join line of a master. Without it the job has an embedded cluster on this machine, with `workers` worker
     processes. `python` is the interpreter that workers start: by default this one, or `python3` on another master's workers.
@@ -220,7 +221,9 @@ def submit(
         raise ValueError("inputs are all files of lines or all earlier jobs: a mapper has one kind of arguments")
     roles = {"mapper": job.mapper, "reducer": job.reducer, "combiner": job.combiner}
     functions = {role: function for role, function in roles.items() if function is not None}
-    settings = {"input": "pairs" if runs else "lines", "pickled": job.pickled}
+    if job.per_file and runs:
+        raise ValueError("per_file=True reads files, and an earlier job has pairs: leave out per_file")
+    settings = {"input": "pairs" if runs else "files" if job.per_file else "lines", "pickled": job.pickled}
     packed = shipping.archive(functions, settings, job.modules)
     name = job.name or getattr(job.mapper, "__name__", "job")
     directory = tempfile.TemporaryDirectory(prefix="gristmill-python-")
@@ -241,7 +244,13 @@ def submit(
     for key, value in job.properties:
         words += ["-D", f"{key}={value}"]
     # The mapper's input; all else are pairs, and each task reports its end.
-    words += ["-D", f"gristmill.streaming.pairs={settings['input']}"]
+    words += ["-D", f"gristmill.streaming.pairs={'pairs' if runs else 'lines'}"]
+    if job.per_file:
+        # One line, and so one map, for each file.
+        names = pathlib.Path(directory.name) / "files"
+        names.write_text("".join(f"{name}\n" for name in _files(inputs)), "utf-8", "surrogateescape")
+        words += ["-inputformat", "NLineInputFormat"]
+        inputs = (names,)
     for given in inputs:
         words += ["-input", _listed(str(given.wait().output) if isinstance(given, JobRun) else _named(given))]
     started = JobRun(name, words, place, directory, job.pickled)
@@ -264,6 +273,34 @@ def _named(given: Path) -> str:
     """Returns an input as the program wants it: a URL of an object store as it is, else an absolute path."""
     name = os.fspath(given)
     return name if "://" in name else str(pathlib.Path(name).absolute())
+
+
+def _files(inputs: Sequence[Union[Path, JobRun]]) -> List[str]:
+    """Returns the paths of files, of all files in directories, and of those that fit patterns of `glob`; URLs as they are.
+
+    Names that begin with `_` or `.` are left out in directories and patterns, as in inputs of lines.
+    """
+
+    def is_input(path: pathlib.Path) -> bool:
+        return path.is_file() and path.name[0] not in "._"
+
+    found: List[str] = []
+    for given in inputs:
+        name = _named(given)  # type: ignore[arg-type]
+        path = pathlib.Path(name)
+        if "://" in name or path.is_file():
+            named = [name]
+        elif path.is_dir():
+            named = [str(inside) for inside in sorted(path.iterdir()) if is_input(inside)]
+        else:
+            named = [found for found in sorted(glob.glob(name)) if is_input(pathlib.Path(found))]
+        if not named:
+            raise FileNotFoundError(f"{name}: no file, and no directory or pattern with files")
+        found += named
+    broken = [name for name in found if "\n" in name or "\r" in name]
+    if broken:
+        raise ValueError(f"{broken[0]!r}: a path of a file has no line end")
+    return found
 
 
 def _listed(path: str) -> str:

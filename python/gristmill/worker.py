@@ -143,7 +143,11 @@ def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], strea
         results: Iterable[Any] = (mapper(key_of(key), value) for key, value in read(stream, job["pickled"]))
     else:
         # Not by `map`, which takes a StopIteration of the function for the end of the input.
-        results = (mapper(line) for line in lines(stream))
+        given = lines(stream)
+        if job["input"] == "files":
+            # Each line has its offset in front.
+            given = (line.partition("\t")[2] for line in given)
+        results = (mapper(line) for line in given)
     # Few calls for each line: a line has few pairs.
     take("mapper", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("mapper"), results)))
     if combined:

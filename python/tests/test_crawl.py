@@ -1,0 +1,67 @@
+"""The jobs of `examples/crawl.py` on made-up crawls, counted here by a reader of its own."""
+import collections
+import gzip
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+
+CRAWL = pathlib.Path(__file__).resolve().parents[1] / "examples/crawl.py"
+SEED = 20
+WORDS = "mill wheel stone grain flour water Mühle 風車".split()
+HOSTS = ["mill.example", "stream.example", "grain.example"]
+SERVERS = ["nginx", "Apache/2.4", None]
+
+
+def record(kind, uri, body):
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
+    mime = "application/http; msgtype=response" if kind == "response" else "text/plain"
+    return f"{head}WARC-Record-ID: <urn:uuid:{random.getrandbits(64):x}>\r\nContent-Type: {mime}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
+
+
+def response(server, kind, page):
+    named = f"Server: {server}\r\n" if server else ""
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n{named}Content-Length: {len(page)}\r\n\r\n".encode() + page
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory):
+    """Two WARC files, one of them compressed record by record, and a WET file; with the counts of each job."""
+    directory, draw = tmp_path_factory.mktemp("crawl"), random.Random(SEED)
+    counts = {kind: collections.Counter() for kind in ("words", "servers", "tags", "links")}
+    for name, wrap in (("a.warc", bytes), ("b.warc.gz", gzip.compress)):
+        with open(directory / name, "wb") as file:
+            for _ in range(40):
+                source, target, server, kind = draw.choice(HOSTS), draw.choice(HOSTS), draw.choice(SERVERS), draw.choice(["text/html", "image/png"])
+                link = draw.choice([f"http://{target}/x", "/here", "http://[broken"])
+                page = f"<html><p><b>{draw.choice(WORDS)}</b><a href='{link}'>go</a><br></html>".encode()
+                counts["servers"][server or "(none)"] += 1
+                if kind == "text/html":
+                    counts["tags"].update(re.findall("<([a-z]+)", page.decode()))
+                    if "[" not in link:
+                        counts["links"][source, target if "://" in link else source] += 1
+                file.write(wrap(record("request", f"http://{source}/", b"GET / HTTP/1.1\r\n\r\n")))
+                file.write(wrap(record("response", f"http://{source}/", response(server, kind, page))))
+    with open(directory / "c.wet.gz", "wb") as file:
+        file.write(gzip.compress(record("response", "dns:mill.example", b"20260101 mill.example")))
+        for _ in range(40):
+            text = " ".join(draw.choices(WORDS, k=30))
+            counts["words"].update(text.lower().split())
+            file.write(gzip.compress(record("conversion", "http://mill.example/", text.encode())))
+    return directory, counts
+
+
+@pytest.mark.parametrize("kind", ["words", "servers", "tags", "links"])
+def test_counts_of_a_crawl_are_those_of_another_reader(crawl, kind):
+    directory, counts = crawl
+    files = ["c.wet.gz"] if kind == "words" else ["a.warc", "b.warc.gz"]
+    done = subprocess.run([sys.executable, CRAWL, kind, *(directory / name for name in files)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in done.stdout.splitlines():
+        count, *key = line.split("\t")
+        found[tuple(key) if kind == "links" else key[0]] = int(count)
+    assert found == counts[kind], f"seed {SEED}"
