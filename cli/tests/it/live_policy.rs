@@ -310,3 +310,45 @@ fn a_policy_program_that_fails_costs_no_job_and_is_named() {
         standing.end();
     }
 }
+
+/// Returns how many short jobs end before a long one on the only slot, `most` if it has not ended by then. Eight short jobs
+/// are there all the time.
+fn short_jobs_before_a_long_one(policy: &str, most: usize) -> usize {
+    const PRESENT: usize = 8;
+    let sandbox = Sandbox::new();
+    let standing = Standing::start_with(&sandbox, 1, &["--policy", policy]);
+    let submit = |name: &str, maps: &str| {
+        let out = sandbox.text(name);
+        let job = ["submit", "synthetic", "--maps", maps, "--map-time", "100ms", "--reduce-time", "0ms"];
+        let job = [&job[..], &["--output", &out, "--detach"]].concat();
+        sandbox.gristmill(job).finish().expect_code(0).stdout_text().trim().to_owned()
+    };
+    let get = |route: &str| -> Value { serde_json::from_str(&standing.request("GET", route, "").1).unwrap() };
+    for short in 0..PRESENT {
+        submit(&format!("first-{short}"), "1");
+    }
+    let long = submit("long", "3");
+    let mut ended = 0;
+    while ended < most {
+        let there_are_fewer = || (get("status")["jobs_live"].as_u64()? <= PRESENT as u64).then_some(());
+        until("a job that ends", there_are_fewer);
+        if get(&format!("jobs/{long}"))["state"] == "succeeded" {
+            break;
+        }
+        ended += 1;
+        submit(&format!("short-{ended}"), "1");
+    }
+    until("all jobs to end", || (get("status")["jobs_live"] == 0).then_some(()));
+    standing.end();
+    ended
+}
+
+#[test]
+fn a_long_job_ends_under_a_stream_of_short_ones_that_starves_it_without_aging() {
+    const MOST: usize = 75;
+    let starving = short_jobs_before_a_long_one("gristmill:aging=no", MOST);
+    assert_eq!(starving, MOST, "it is not starved: nothing is tested");
+    // A ninth of the slot would end it after 2.7 s, or 27 short jobs. It waits as long, and then has a ninth.
+    let bounded = short_jobs_before_a_long_one("gristmill:stretch=1", MOST);
+    assert!(bounded < 65, "{bounded} short jobs ended before it");
+}
