@@ -63,7 +63,7 @@ def check(browser: Browser, page: pathlib.Path, pictures) -> None:
     assert seen[0] == count and seen[2] >= 1 and seen[4] == seen[5] == 1, seen
     assert browser.run("return document.querySelectorAll('#paths path').length") >= count, "no path is drawn"
     written = browser.run("return document.querySelector('.on.written').textContent")
-    assert written == f"mill ⇥ {count}", written
+    assert written == f"mill\u2003{count}", written
     browser.run("follow('')")
     browser.run("go(0)")
     for key in ("\ue014", "\ue010", "\ue011"):

@@ -210,7 +210,7 @@ fn tables_that_jobs_write_are_inputs_of_the_next_and_say_no_where_lines_are_no_r
         .expect_words(&["records of fixed length are no lines"]);
     refused(&["wordcount", &text, "--narrate"])
         .expect_code(2)
-        .expect_words(&["--narrate needs parts that are text"]);
+        .expect_words(&["a story needs parts that are text"]);
     let nowhere = sandbox.gristmill(["run", "wordcount", &text, "--output-format", "parquet"]).finish();
     nowhere.expect_code(2).expect_words(&["--output"]);
 }

@@ -12,6 +12,25 @@ const frames = story.steps.flatMap((step, number) => {
   const phases = shown ? PHASES[scene.task] : [""];
   return phases.map(phase => ({ step, number, scene, phase }));
 });
+const plural = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
+// One sentence or two on a frame, readable from the last row; the text below has all facts.
+const LEADS = {
+  arrived: () => story.has_reduces ? "Maps turn lines into pairs; all pairs of one key come to one reduce." : "Maps turn lines into parts of the output.",
+  input: () => "The input is cut into splits, one for each map. A line belongs to the split in which its first byte lies.",
+  launched: ({ task, index, worker }) => `A free slot of ${worker} gets ${task}-${index}.`,
+  emit: ({ index }) => `The mapper reads its lines and emits ${plural(story.maps[index].counts[0], "pair")}.`,
+  store: ({ index }) => {
+    const { counts: [emitted, stored], combines } = story.maps[index];
+    return `${combines ? `The combiner merges pairs of equal keys: ${emitted} become ${stored}. ` : ""}Each key belongs to one partition, the same on every map; its colour is that of its reduce.`;
+  },
+  fetched: ({ map, to }) => `${to} gets its part of what map-${map} has stored. The shuffle does not wait for the last map.`,
+  discarded: ({ task, index, why }) => `An attempt at ${task}-${index} ends without result: ${why}. Nothing of it counts; the task runs elsewhere.`,
+  read: ({ index }) => `reduce-${index} reads its part of every map${story.reduces[index].combines ? ", and adds up the values of each key" : ", in the order of keys"}.`,
+  group: ({ index }) => `The reducer of reduce-${index} is called once for each key, and writes its part of the output.`,
+  ended: ({ task, index }) => `${task}-${index} has ended.`,
+  published: () => "All parts get their names at once. Until then nobody sees the output.",
+  failed: () => "The job has failed, and leaves no output.",
+};
 let at = 0, timer = null, followed = "", pinned = "";
 
 /// Creates an element. `false` and empty children are left out.
@@ -24,7 +43,7 @@ function h(tag, attributes, ...children) {
 
 /// Returns what has happened up to a frame.
 function stateAt(last) {
-  const state = { split: false, tasks: {}, phase: {}, sent: {}, published: false };
+  const state = { split: false, tasks: {}, phase: {}, sent: {}, fetched: {}, published: false };
   const attempts = scene => state.tasks[`${scene.task}-${scene.index}`] ??= [];
   const attempt = scene => attempts(scene).find(one => one.epoch === scene.epoch) ?? {};
   for (const { scene, phase } of frames.slice(0, last + 1)) {
@@ -34,6 +53,7 @@ function stateAt(last) {
       case "discarded": attempt(scene).end = scene.why; break;
       case "ended": attempt(scene).end = "ended"; state.phase[`${scene.task}-${scene.index}`] = phase || "ended"; break;
       case "fetched":
+        (state.fetched[scene.map] ??= new Set()).add(scene.to);
         for (const [partition, reduce] of Object.entries(story.reduces)) if (reduce.worker === scene.to) state.sent[`${scene.map}:${partition}`] = true;
         break;
       case "published": state.published = true; break;
@@ -58,9 +78,13 @@ function chip([key, value], partition, { id, from, stage, map }) {
 }
 
 function attemptsOf(state, task) {
-  return (state.tasks[task] ?? []).map(({ worker, end, epoch }) => end === "" || end === "ended"
-    ? h("small", {}, `${worker}${end ? "" : epoch > 0 ? ", runs once more" : ", runs"}`)
-    : h("small", { class: "bad" }, "✕ ", h("s", {}, worker), ` ${end}`));
+  const attempts = state.tasks[task] ?? [], running = attempts.filter(one => one.end === "");
+  return attempts.map(one => {
+    if (one.end === "ended") return h("small", {}, `✓ ${one.worker}`);
+    if (one.end !== "") return h("small", { class: "bad" }, "✕ ", h("s", {}, one.worker), ` ${one.end}`);
+    const again = attempts.indexOf(one) === 0 ? "runs" : running.length > 1 ? "runs at the same time, in case the first is slow" : "runs again";
+    return h("small", {}, `${one.worker} ${again}`);
+  });
 }
 
 function cardOf(kind, index, state, children) {
@@ -72,7 +96,7 @@ function cardOf(kind, index, state, children) {
 }
 
 function split(index, map) {
-  const lines = map.lines.map(line => h("li", { "data-line": "yes", "data-map": index }, line || " "));
+  const lines = map.lines.map((line, place) => h("li", { "data-line": "yes", "data-map": index, "data-id": `l:${index}:${place}` }, line || " "));
   return h("div", { class: "card", "data-id": `split:${index}` }, h("h3", {}, map.pieces.map(piece => h("small", {}, piece))), h("ol", {}, lines), more(map.lines_more));
 }
 
@@ -91,12 +115,23 @@ function bins(index, map, state) {
     .concat(map.output_more > 0 ? h("div", { class: "soft" }, `${map.output_more} more pairs are not shown`) : []);
 }
 
+/// Places from which emitted pairs come: the next line that has the text of the key, else the split.
+function origins(index, map) {
+  let line = 0;
+  return map.emitted.map(([key]) => {
+    const found = map.lines.findIndex((text, place) => place >= line && text.toLowerCase().includes(key.toLowerCase()));
+    if (found >= 0) line = found;
+    return found >= 0 ? `l:${index}:${found}` : `split:${index}`;
+  });
+}
+
 function mapCard(index, map, state) {
-  const phase = state.phase[`map-${index}`];
+  const phase = state.phase[`map-${index}`], from = origins(index, map);
   const emitted = () => h("div", { class: "bin" }, map.emitted.map((pair, place) =>
-    chip(pair, undefined, { id: `e:${index}:${place}`, from: [`split:${index}`], stage: 1, map: index })), more(map.emitted_more));
-  const counts = () => map.counts[0] > 0 && h("div", { class: "soft" }, map.combines ? `${map.counts[0]} pairs emitted, ${map.counts[1]} after the combiner` : `${map.counts[0]} pairs emitted`);
-  return cardOf("map", index, state, phase === "emit" ? emitted() : phase ? [counts(), bins(index, map, state)] : []);
+    chip(pair, undefined, { id: `e:${index}:${place}`, from: [from[place]], stage: 1, map: index })), more(map.emitted_more));
+  const counts = () => story.has_reduces && h("div", { class: "soft" }, map.combines ? `${plural(map.counts[0], "pair")} emitted, ${map.counts[1]} after the combiner` : `${plural(map.counts[0], "pair")} emitted`);
+  const fetched = state.fetched[index] && h("div", { class: "soft" }, `fetched by ${[...state.fetched[index]].join(", ")}`);
+  return cardOf("map", index, state, phase === "emit" ? emitted() : phase ? [counts(), bins(index, map, state), fetched] : []);
 }
 
 function reduceCard(partition, reduce, state) {
@@ -121,11 +156,12 @@ function reduceCard(partition, reduce, state) {
     const own = reduce.combines ? places.filter(([other]) => other === key) : places.slice(begun, begun += size);
     const from = own.map(([, place]) => place);
     return h("div", { class: "group" }, h("span", {}, chip([key, values], partition, { id: `g:${partition}:${place}`, from, stage: 4 })), h("span", { class: "soft" }, "→"),
-      h("span", {}, lines.map(line => h("div", { class: "written", "data-key": key, "data-stage": 5, "data-part": partition }, line))));
+      h("span", {}, lines.map(line => h("div", { class: "written", "data-key": key, "data-stage": 5, "data-part": partition }, line.replaceAll(" ⇥ ", "\u2003")))));
   })), more(reduce.groups_more)];
   const part = story.parts[partition];
   const published = state.published && part && h("div", {}, h("b", {}, part.name), h("span", { class: "soft" }, " is published"));
-  return cardOf("reduce", partition, state, [phase === "read" ? read() : phase ? groups() : gathered(), published]);
+  const home = !state.tasks[`reduce-${partition}`] && reduce.worker && h("div", { class: "soft" }, `will run on ${reduce.worker}`);
+  return cardOf("reduce", partition, state, [home, phase === "read" ? read() : phase ? groups() : gathered(), published]);
 }
 
 const head = (...names) => h("div", { class: `head ${names.length > 1 ? "row" : ""}` }, names.map(([name, kind]) => h("b", { class: kind }, name)));
@@ -137,7 +173,7 @@ function view(state) {
   const right = story.has_reduces ? reduces.map(([partition, reduce]) => reduceCard(partition, reduce, state)) : [parts()];
   return [
     h("div", { class: "half" }, head(["Input, in splits", ""], ["Map tasks, and what each stores", "map"]), left, more(story.maps_more)),
-    h("div", { class: "half" }, story.has_reduces ? h("div", { class: "head row" }, h("b", { class: "shuffle" }, "Shuffle"), h("b", { class: "reduce" }, "Reduce tasks, and what each writes")) : head(["Output", ""]), right, more(story.reduces_more)),
+    h("div", { class: "half" }, head(story.has_reduces ? ["Shuffle, and reduce tasks: what comes, and what each writes", "shuffle reduce"] : ["Output", ""]), right, more(story.reduces_more)),
   ];
 }
 
@@ -147,10 +183,11 @@ function show(frame, move) {
   const old = new Map([...document.querySelectorAll("[data-id]")].map(element => [element.dataset.id, element.getBoundingClientRect()]));
   for (const ghost of document.querySelectorAll(".ghost")) ghost.remove();
   $("stage").replaceChildren(...view(stateAt(at)));
-  const { step, number } = frames[at];
+  const { step, number, scene, phase } = frames[at];
   $("number").textContent = `${number + 1}.`;
   $("title").textContent = step.title;
-  $("at").textContent = step.at;
+  $("at").textContent = `after ${step.at}`;
+  $("lead").textContent = LEADS[phase || scene.type](scene);
   $("text").replaceChildren(...step.text.map(([kind, words]) => h("div", { class: kind }, words)));
   $("text").scrollTop = 0;
   $("when").value = at;
