@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use gristmill_runtime::client::AsyncClient;
 use gristmill_runtime::cluster::start_detached;
 use gristmill_worker::http::JoinLine;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process, waitpid};
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -61,6 +61,7 @@ fn join_line(state: &Path) -> Option<JoinLine> {
 /// # Errors
 /// A master that does not end.
 pub async fn end(state: &Path) -> anyhow::Result<()> {
+    let master = StateDirectory::holder(state).and_then(|pid| Pid::from_raw(pid as i32));
     if let (Some(_), Some(line)) = (StateDirectory::holder(state), join_line(state)) {
         let _ = timeout(ANSWER_MAX, AsyncClient::new(&line).shut_down()).await;
     }
@@ -78,9 +79,20 @@ pub async fn end(state: &Path) -> anyhow::Result<()> {
     if let Some(pid) = StateDirectory::holder(state) {
         return Err(refused(format!("the master of process {pid} does not end")));
     }
+    // It gives up the lock shortly before it ends.
+    let end = Instant::now() + END_MAX;
+    while master.is_some_and(is_alive) && Instant::now() < end {
+        sleep(CHECK_PAUSE).await;
+    }
     // That of a killed master is of no use.
     let _ = fs::remove_file(state.join(JOIN_FILE));
     Ok(())
+}
+
+fn is_alive(pid: Pid) -> bool {
+    // If it is a child of this process, it stays a zombie until it is waited for.
+    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    test_kill_process(pid).is_ok()
 }
 
 /// Returns the number of jobs that have not ended; 0 without a master.
