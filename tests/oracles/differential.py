@@ -54,6 +54,7 @@ LEFT_OUT = {
     "--allow-root": "only means something beyond this machine",
     "--show": "waits for somebody to look",
     "--narrate": "prints a story in the place of the result",
+    "--narrate-html": "writes a page; the result is that of the same run",
     "--recursive": "inputs are drawn without directories in directories",
     "--output-format": "the tests of tables of the program compare what is written as Parquet and Arrow",
     "--read-columns": "inputs are drawn as text alone",
