@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import pathlib
@@ -208,11 +207,12 @@ def submit(
 ) -> JobRun:
     """Starts a job, and returns at once.
 
-    `inputs` are files, directories and patterns, or earlier jobs, whose pairs are read. `output` is a directory
-    that does not exist yet. Without it the result is in a private directory, which is removed with the `JobRun`. `join` names
-    the file with the join line of a master. Without it the job has an embedded cluster on this machine, with `workers` worker
-    processes. `python` is the interpreter that workers start: by default this one, or `python3` on another master's workers.
-    `flags` are additional ones of `gristmill streaming`. A job ends when its `JobRun` is deleted, and with this process.
+    `inputs` are files, directories and patterns with lines, or earlier jobs, whose pairs are read, or files of a `per_file`
+    job. `output` is a directory that does not exist yet. Without it the result is in a private directory, which is removed
+    with the `JobRun`. `join` names the file with the join line of a master. Without it the job has an embedded cluster on this
+    machine, with `workers` worker processes. `python` is the interpreter that workers start: by default this one, or `python3`
+    on another master's workers. `flags` are additional ones of `gristmill streaming`. A job ends when its `JobRun` is deleted,
+    and with this process.
     """
     if not inputs:
         raise ValueError("a job needs an input: a file, a directory, or an earlier job")
@@ -276,31 +276,14 @@ def _named(given: Path) -> str:
 
 
 def _files(inputs: Sequence[Union[Path, JobRun]]) -> List[str]:
-    """Returns the paths of files, of all files in directories, and of those that fit patterns of `glob`; URLs as they are.
-
-    Names that begin with `_` or `.` are left out in directories and patterns, as in inputs of lines.
-    """
-
-    def is_input(path: pathlib.Path) -> bool:
-        return path.is_file() and path.name[0] not in "._"
-
-    found: List[str] = []
-    for given in inputs:
-        name = _named(given)  # type: ignore[arg-type]
-        path = pathlib.Path(name)
-        if "://" in name or path.is_file():
-            named = [name]
-        elif path.is_dir():
-            named = [str(inside) for inside in sorted(path.iterdir()) if is_input(inside)]
-        else:
-            named = [found for found in sorted(glob.glob(name)) if is_input(pathlib.Path(found))]
-        if not named:
-            raise FileNotFoundError(f"{name}: no file, and no directory or pattern with files")
-        found += named
-    broken = [name for name in found if "\n" in name or "\r" in name]
-    if broken:
-        raise ValueError(f"{broken[0]!r}: a path of a file has no line end")
-    return found
+    """Checks the inputs of a mapper of files, and returns their paths."""
+    names = [_named(given) for given in inputs if not isinstance(given, JobRun)]
+    for name in names:
+        if "://" not in name and not os.path.isfile(name):
+            raise FileNotFoundError(f"{name} is not a file: per_file=True takes files, so name each one, for instance by glob.glob")
+        if "\n" in name or "\r" in name:
+            raise ValueError(f"{name!r}: a path of a file has no line end")
+    return names
 
 
 def _listed(path: str) -> str:

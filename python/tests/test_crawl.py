@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+import gristmill
+
 CRAWL = pathlib.Path(__file__).resolve().parents[1] / "examples/crawl.py"
 SEED = 20
 WORDS = "mill wheel stone grain flour water Mühle 風車".split()
@@ -65,3 +67,8 @@ def test_counts_of_a_crawl_are_those_of_another_reader(crawl, kind):
         count, *key = line.split("\t")
         found[tuple(key) if kind == "links" else key[0]] = int(count)
     assert found == counts[kind], f"seed {SEED}"
+
+
+def test_directory_for_a_mapper_of_files_is_refused_by_its_name(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a file: per_file=True takes files"):
+        gristmill.submit(gristmill.Job(lambda path: [], per_file=True), tmp_path)

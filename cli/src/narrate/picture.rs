@@ -8,7 +8,7 @@ use gristmill_scheduler::units::Span;
 use gristmill_worker::narration::{GroupTold, MapStory, ReduceStory, Told};
 use gristmill_worker::sanitize;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Maximum maps and partitions in the picture, and items of one list.
 const MAPS_MAX: usize = 8;
@@ -40,10 +40,8 @@ fn story(facts: &StoryFacts, steps: &[StoryStep]) -> Value {
             json!({"at": at, "title": step.title, "text": text, "scene": step.scene})
         })
         .collect();
-    let maps: Map<String, Value> = shown_maps(facts)
-        .iter()
-        .filter_map(|map| Some((map.to_string(), of_map(facts.maps.get(map)?))))
-        .collect();
+    let first = facts.maps.iter().take(MAPS_MAX);
+    let maps: Map<String, Value> = first.map(|(map, story)| (map.to_string(), of_map(story))).collect();
     let reduces: Map<String, Value> = facts
         .reduces
         .range(..PARTITIONS_MAX)
@@ -70,21 +68,6 @@ fn story(facts: &StoryFacts, steps: &[StoryStep]) -> Value {
 fn cut<T>(list: &Told<T>) -> (&[T], u64) {
     let shown = &list.kept[..list.kept.len().min(ITEMS_MAX)];
     (shown, all(list) - shown.len() as u64)
-}
-
-/// Returns the maps in the picture: those with attempts that do not count, then the first ones.
-fn shown_maps(facts: &StoryFacts) -> BTreeSet<u32> {
-    let of_maps = facts.trace.attempts.iter().filter(|record| record.attempt.task.kind == TaskKind::Map);
-    let again = of_maps.map(|record| (record.attempt.task.index, record.attempt)).filter(|(map, attempt)| {
-        facts.winner(TaskKind::Map, *map).is_some_and(|winner| winner.attempt != *attempt)
-    });
-    let mut shown = BTreeSet::new();
-    for map in again.map(|(map, _)| map).chain(facts.maps.keys().copied()) {
-        if shown.len() < MAPS_MAX && facts.maps.contains_key(&map) {
-            shown.insert(map);
-        }
-    }
-    shown
 }
 
 fn of_map(story: &MapStory) -> Value {

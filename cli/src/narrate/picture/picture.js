@@ -23,12 +23,12 @@ const LEADS = {
     const { counts: [emitted, stored], combines } = story.maps[index];
     return `${combines ? `The combiner merges pairs of equal keys: ${emitted} become ${stored}. ` : ""}Each key belongs to one partition, the same on every map; its colour is that of its reduce.`;
   },
-  fetched: ({ map, to }) => `${to} gets its part of what map-${map} has stored. The shuffle does not wait for the last map.`,
-  discarded: ({ task, index, why }) => `An attempt at ${task}-${index} ends without result: ${why}. Nothing of it counts; the task runs elsewhere.`,
+  fetched: ({ map, to }) => `${to} gets its part of what map-${map} has stored.`,
+  discarded: ({ task, index, why }) => `An attempt at ${task}-${index} ends without result: ${why}. Nothing of it counts.`,
   read: ({ index }) => `reduce-${index} reads its part of every map${story.reduces[index].combines ? ", and adds up the values of each key" : ", in the order of keys"}.`,
   group: ({ index }) => `The reducer of reduce-${index} is called once for each key, and writes its part of the output.`,
   ended: ({ task, index }) => `${task}-${index} has ended.`,
-  published: () => "All parts get their names at once. Until then nobody sees the output.",
+  published: () => "Each part gets its name. _SUCCESS comes last: whoever sees it sees the whole output.",
   failed: () => "The job has failed, and leaves no output.",
 };
 let at = 0, timer = null, followed = "", pinned = "";
@@ -43,7 +43,7 @@ function h(tag, attributes, ...children) {
 
 /// Returns what has happened up to a frame.
 function stateAt(last) {
-  const state = { split: false, tasks: {}, phase: {}, sent: {}, fetched: {}, published: false };
+  const state = { split: false, tasks: {}, phase: {}, fetched: {}, published: false };
   const attempts = scene => state.tasks[`${scene.task}-${scene.index}`] ??= [];
   const attempt = scene => attempts(scene).find(one => one.epoch === scene.epoch) ?? {};
   for (const { scene, phase } of frames.slice(0, last + 1)) {
@@ -53,9 +53,7 @@ function stateAt(last) {
       case "discarded": attempt(scene).end = scene.why; break;
       case "ended": attempt(scene).end = "ended"; state.phase[`${scene.task}-${scene.index}`] = phase || "ended"; break;
       case "fetched":
-        (state.fetched[scene.map] ??= new Set()).add(scene.to);
-        for (const [partition, reduce] of Object.entries(story.reduces)) if (reduce.worker === scene.to) state.sent[`${scene.map}:${partition}`] = true;
-        break;
+        (state.fetched[scene.map] ??= new Set()).add(scene.to); break;
       case "published": state.published = true; break;
     }
   }
@@ -68,6 +66,8 @@ function counter() {
   return of => seen.set(of, (seen.get(of) ?? -1) + 1).get(of);
 }
 
+/// True if the segment of a map is where the reduce of its partition runs.
+const isSent = (state, map, partition) => state.fetched[map]?.has(story.reduces[partition]?.worker);
 const colour = partition => `--part: var(--p${partition % 8})`;
 const more = count => count > 0 && h("span", { class: "soft" }, `and ${count} more`);
 
@@ -110,7 +110,7 @@ function bins(index, map, state) {
     const from = map.combines ? same : same.slice(nth, nth + 1);
     return [partition, chip([key, value], partition, { id: `b:${index}:${partition}:${place}`, from, stage: 2, map: index })];
   });
-  return map.bins.map(([partition, omitted]) => h("div", { class: `bin ${state.sent[`${index}:${partition}`] ? "sent" : ""}` },
+  return map.bins.map(([partition, omitted]) => h("div", { class: `bin ${isSent(state, index, partition) ? "sent" : ""}` },
     h("span", { class: "soft" }, `for reduce-${partition}`), chips.filter(([of]) => of === partition).map(([, made]) => made), more(omitted)))
     .concat(map.output_more > 0 ? h("div", { class: "soft" }, `${map.output_more} more pairs are not shown`) : []);
 }
@@ -141,14 +141,14 @@ function reduceCard(partition, reduce, state) {
     return chip([key, value], partition, { id: id(map, place), from: from(map, place), stage: 3, map });
   };
   const gathered = () => {
-    const sent = Object.keys(story.maps).filter(map => state.sent[`${map}:${partition}`]);
+    const sent = Object.keys(story.maps).filter(map => isSent(state, map, partition));
     return sent.map(map => h("div", { class: "bin" }, h("span", { class: "soft" }, `from map-${map}`),
       story.maps[map].output.filter(([of]) => of === Number(partition)).map(([, key, value]) =>
         pair([Number(map), key, value], (m, i) => `f:${m}:${partition}:${i}`, (m, i) => [`b:${m}:${partition}:${i}`])),
       more(story.maps[map].bins.find(([of]) => of === Number(partition))?.[1])));
   };
   const read = () => h("div", { class: "bin" }, h("span", { class: "soft" }, reduce.combines ? "into a table" : "merged by key"), reduce.read.map(one =>
-    pair(one, (m, i) => `r:${m}:${partition}:${i}`, (m, i) => [`${state.sent[`${m}:${partition}`] ? "f" : "b"}:${m}:${partition}:${i}`])), more(reduce.read_more));
+    pair(one, (m, i) => `r:${m}:${partition}:${i}`, (m, i) => [`${isSent(state, m, partition) ? "f" : "b"}:${m}:${partition}:${i}`])), more(reduce.read_more));
   const ofMap = counter(), places = reduce.read.map(([map, key]) => [key, `r:${map}:${partition}:${ofMap(map)}`]);
   let begun = 0;
   const groups = () => [h("div", { class: "groups" }, reduce.groups.map(({ key, size, values, lines }, place) => {

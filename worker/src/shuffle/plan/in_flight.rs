@@ -63,9 +63,6 @@ impl RequestsInFlight {
 
     /// Returns the tier that jobs must precede to send one more request; `None` if no job may.
     pub(super) fn before(&self, most: usize) -> Option<Tier> {
-        if self.0.len() < most {
-            return Some(Tier::LAST);
-        }
         if LESS_URGENT_FACTOR * most <= self.0.len() {
             return None;
         }
