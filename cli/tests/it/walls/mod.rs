@@ -412,3 +412,20 @@ fn the_table_of_policies_has_a_row_for_each_and_names_tests_that_exist() {
         }
     }
 }
+
+#[test]
+fn scripts_that_the_gate_calls_can_be_executed() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut called = 0;
+    for gate in [".ci/run", "scripts/test.sh"] {
+        for line in read(&root().join(gate)).lines() {
+            let script = line.split_whitespace().next().unwrap_or_default();
+            if script.starts_with("scripts/") || script.starts_with("tests/") {
+                let mode = fs::metadata(root().join(script)).map(|found| found.permissions().mode());
+                assert!(mode.is_ok_and(|mode| mode & 0o100 != 0), "{gate} cannot execute {script}");
+                called += 1;
+            }
+        }
+    }
+    assert!(called > 8, "{called} scripts are named in the gate");
+}
