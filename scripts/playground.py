@@ -4,6 +4,7 @@
 usage: scripts/playground.py build [FILE]     default: target/playground.html
        scripts/playground.py test [FILE]      builds it, opens it in chromium and compares its decisions with the native program;
                                               --pictures DIRECTORY keeps screenshots
+       scripts/playground.py rate [FILE]      measures its frames per second with ten thousand tasks, on a quiet machine
 
 The target wasm32-unknown-unknown is added with rustup where that is possible. Code 3: it is not there and cannot be added.
 """
@@ -79,14 +80,29 @@ def check(browser: Browser, page: pathlib.Path, pictures) -> None:
             assert found == wanted, f"{name}: {request['policy']} decides otherwise than the native program"
             assert len(found["decisions"]) > 2 and all(job["end"] > 0 for job in found["jobs"]), name
     steps(browser)
-    browser.run("scenario = arguments[0]; clock = 0; fill(); simulate(); play()", large())
+    assert start_large(browser) == 10_000
+    first = browser.run("return frames")
+    browser.until("frames of ten thousand tasks", f"frames > {first + 3}")
+    print("the playground decides as the native program does")
+    looks(browser, "playground", pictures, lambda: browser.run("document.getElementById('preset').value = 0; document.getElementById('preset').onchange(); go(lastEnd() / 2)"))
+
+
+def start_large(browser: Browser) -> int:
+    """Plays ten thousand tasks, and returns their number."""
+    return browser.run("scenario = arguments[0]; clock = 0; fill(); simulate(); play(); return runs[0].tasks.length", large())
+
+
+def rate(browser: Browser, page: pathlib.Path, pictures) -> None:
+    """Measures how many frames are drawn in a second."""
+    browser.open(page.resolve().as_uri())
+    browser.until("the page is ready", "document.body.dataset.ready")
+    tasks = start_large(browser)
     began, first = time.monotonic(), browser.run("return frames")
     time.sleep(2)
-    rate = (browser.run("return frames") - first) / (time.monotonic() - began)
-    tasks = browser.run("return runs[0].tasks.length")
-    print(f"{tasks} tasks: {rate:.0f} frames per second")
-    assert tasks == 10_000 and rate >= FRAMES_MIN, f"{rate:.0f} frames per second with {tasks} tasks, and {FRAMES_MIN} are promised"
-    looks(browser, "playground", pictures, lambda: browser.run("document.getElementById('preset').value = 0; document.getElementById('preset').onchange(); go(lastEnd() / 2)"))
+    found = (browser.run("return frames") - first) / (time.monotonic() - began)
+    print(f"{tasks} tasks: {found:.0f} frames per second")
+    if found < FRAMES_MIN:
+        sys.exit(f"playground.py: {FRAMES_MIN} are promised")
 
 
 def steps(browser: Browser) -> None:
@@ -109,14 +125,13 @@ def steps(browser: Browser) -> None:
     browser.run("scenario.policies[0] = 'fifo'; changed()")
 
 
-def test(page: pathlib.Path, pictures) -> int:
+def in_browser(action, page: pathlib.Path, pictures) -> int:
     if not shutil.which("chromedriver"):
         print("playground.py: chromedriver is not installed (Debian: chromium chromium-driver): not tested", file=sys.stderr)
         return CANNOT
     browser = Browser(1400, 1000, False)
     try:
-        check(browser, page, pictures)
-        print("the playground decides as the native program does")
+        action(browser, page, pictures)
     finally:
         browser.end()
     return 0
@@ -129,12 +144,14 @@ def main() -> int:
         pictures = pathlib.Path(sys.argv[place + 1])
         pictures.mkdir(parents=True, exist_ok=True)
         del sys.argv[place : place + 2]
-    if len(sys.argv) not in (2, 3) or sys.argv[1] not in ("build", "test"):
+    actions = {"build": None, "test": check, "rate": rate}
+    if len(sys.argv) not in (2, 3) or sys.argv[1] not in actions:
         print(__doc__, file=sys.stderr)
         return 2
     out = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else ROOT / "target/playground.html"
     build(out)
-    return test(out, pictures) if sys.argv[1] == "test" else 0
+    action = actions[sys.argv[1]]
+    return in_browser(action, out, pictures) if action else 0
 
 
 if __name__ == "__main__":
