@@ -59,7 +59,7 @@ impl Core {
         self.policy.observe(view_of(&self.ledger, (&self.rows, &self.runs), touched), change);
     }
 
-    /// Ends a job: the estimator may learn from it, and the policy sees it leave.
+    /// Ends a job: the estimator may learn from it, and the policy sees it leave, with the sizes that it had.
     fn part_with(&mut self, job: &Job) {
         let handle = job.handle.expect("only jobs that the policy knows leave");
         let row = &mut self.rows[handle.index()];
@@ -67,7 +67,9 @@ impl Core {
         self.handles[handle.index()] = None;
         self.runs[handle.index()].clear();
         if let Some(estimator) = &mut self.estimator {
-            estimator.learn(&facts(job, &self.ledger));
+            let facts = facts(job, &self.ledger);
+            row.whole = estimator.sizes(&facts).whole;
+            estimator.learn(&facts);
         }
         self.notify(&[], Change::Left(handle));
         self.spare.push(handle.0);

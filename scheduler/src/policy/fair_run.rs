@@ -67,18 +67,19 @@ impl FairRun {
         }
     }
 
-    /// Records that the job has ended in reality; in the virtual run it continues, unless it was abandoned.
-    pub(super) fn leave(&mut self, seq: u64, abandoned: bool) {
-        let Some(job) = self.jobs.get_mut(&seq) else { return };
-        if abandoned {
-            self.order.remove(&(order_of(job.tag), seq));
-        }
-        job.row = None;
-        if let Some(due) = job.due {
+    /// Records that the job has ended in reality. With its true size in seconds it continues in the virtual run; an
+    /// abandoned job has none.
+    pub(super) fn leave(&mut self, seq: u64, seconds: Option<f64>) {
+        let Some(mut job) = self.jobs.remove(&seq) else { return };
+        self.order.remove(&(order_of(job.tag), seq));
+        if let Some(due) = job.due.take() {
             self.waiting.remove(&(due, seq));
         }
-        if abandoned || job.due.is_some() {
-            self.jobs.remove(&seq);
+        let Some(seconds) = seconds else { return };
+        (job.row, job.tag) = (None, job.began + seconds);
+        if self.virtual_now < job.tag {
+            self.order.insert((order_of(job.tag), seq));
+            self.jobs.insert(seq, job);
         }
     }
 

@@ -54,14 +54,14 @@ impl Policy for FairSojourn {
     }
 
     fn observe(&mut self, view: View<'_>, change: Change) {
-        if let Change::Left(job) = change {
-            self.run.leave(view.row(job).seq, view.row(job).abandoned);
-        }
+        let whole = |job| view.time_whole(job, Station::Map) + view.time_whole(job, Station::Reduce);
         self.run.advance(view.now);
+        if let Change::Left(job) = change {
+            self.run.leave(view.row(job).seq, (!view.row(job).abandoned).then(|| whole(job)));
+        }
         for &job in view.touched {
             let row = view.row(job);
-            let seconds = view.time_whole(job, Station::Map) + view.time_whole(job, Station::Reduce);
-            self.run.place(row.seq, (job, row.arrival), seconds);
+            self.run.place(row.seq, (job, row.arrival), whole(job));
         }
         let run = &self.run;
         self.jobs.observe(view, change, |view, job| {

@@ -221,16 +221,19 @@ impl Policy for Gristmill {
             Change::Progress | Change::Tick => {}
         }
         if let Some(fair) = &mut self.fair {
-            if let Change::Left(job) = change {
-                fair.leave(view.row(job).seq, view.row(job).abandoned);
-            }
-            let mut became_due = fair.advance(view.now);
-            for &job in view.touched {
+            let whole = |job| {
                 let [map, shuffle, reduce] = Station::ALL.map(|station| view.time_whole(job, station));
-                let row = view.row(job);
-                fair.place(row.seq, (job, row.arrival), map.max(shuffle) + reduce);
+                map.max(shuffle) + reduce
+            };
+            let mut became_due = fair.advance(view.now);
+            if let Change::Left(job) = change {
+                fair.leave(view.row(job).seq, (!view.row(job).abandoned).then(|| whole(job)));
             }
-            became_due.retain(|job| !view.touched.contains(job));
+            for &job in view.touched {
+                let row = view.row(job);
+                fair.place(row.seq, (job, row.arrival), whole(job));
+            }
+            became_due.retain(|job| !view.touched.contains(job) && change != Change::Left(*job));
             for job in became_due {
                 self.place(view, job);
             }

@@ -227,6 +227,23 @@ fn a_large_job_ends_under_a_stream_of_small_ones_that_starves_it_without_aging()
     assert!(bounded < 60.0, "{bounded} s");
 }
 
+#[test]
+fn small_jobs_whose_reduces_are_overestimated_starve_a_large_one_no_longer_than_known_ones() {
+    // Until a reduce has ended, it is taken to be as long as a map. Virtual equal sharing must not keep that size.
+    let small = (0..400).map(|i| Job {
+        arrival: f64::from(i),
+        maps: vec![1.0; 2],
+        reduces: vec![0.001],
+        ..Job::default()
+    });
+    let large = Job { arrival: 0.5, maps: vec![2.0; 4], ..Job::default() };
+    let jobs: Vec<Job> = small.clone().take(1).chain([large]).chain(small.skip(1)).collect();
+    let config = Config::uniform(1, Slots::Unified(2));
+    let flow = |estimator| flows(&config, "gristmill:stretch=2", estimator, &jobs)[1];
+    let (known, estimated) = (flow("oracle"), flow("linear"));
+    assert!(estimated < 1.5 * known && known < 60.0, "{estimated} and {known} s");
+}
+
 /// Observer that checks if a slot was idle for a time in which a map could have run.
 #[derive(Default)]
 struct Idle {
