@@ -120,6 +120,11 @@ fn is_part_or_sum(name: &OsStr) -> bool {
     PARTS.iter().any(|beginning| is_part_behind(beginning, name)) || (summed.is_some() && name == SUCCESS)
 }
 
+/// True if this file is below a directory given by its canonical name.
+fn is_within(path: &Path, directory: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|path| path.starts_with(directory))
+}
+
 /// Rejects an output directory that contains a file of these pieces of input.
 ///
 /// # Errors
@@ -135,18 +140,20 @@ pub(super) fn refuse_inputs<'a>(
     if whole.parent().is_none() {
         return Err(OutputError::Root { path: output.to_path_buf() });
     }
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut directory) = (BTreeSet::new(), (PathBuf::new(), false));
     for piece in pieces.filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path))) {
+        let path = piece.path.to_path();
+        // Files of one directory follow each other, and most are no links: each would be looked up name by name.
+        let parent = path.parent().unwrap_or(path);
+        if directory.0 != parent {
+            directory = (parent.to_owned(), is_within(parent, &whole));
+        }
+        let inside = if path.is_symlink() { is_within(path, &whole) } else { directory.1 };
         // A worker's file of this name may be another file than the local one.
-        let same = |path: &Path| {
-            fs::metadata(path).is_ok_and(|found| FileStamp::from_metadata(&found) == piece.stamp)
-        };
-        let inside = fs::canonicalize(piece.path.to_path()).is_ok_and(|path| path.starts_with(&whole));
-        if inside && (piece.place == Place::Submitter || same(piece.path.to_path())) {
-            return Err(OutputError::HoldsInput {
-                path: output.to_path_buf(),
-                input: piece.path.to_path().to_path_buf(),
-            });
+        let is_same =
+            || fs::metadata(path).is_ok_and(|found| FileStamp::from_metadata(&found) == piece.stamp);
+        if inside && (piece.place == Place::Submitter || is_same()) {
+            return Err(OutputError::HoldsInput { path: output.to_path_buf(), input: path.to_path_buf() });
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ const UNMARKED: [(&str, &str); 6] = [
 fn content_of(name: &FilePath, bytes: &[u8]) -> Content {
     let head = &bytes[..bytes.len().min(HEAD_BYTES)];
     // Magic bytes of letters alone may also start a text.
-    let binary = head.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31));
+    let is_binary = || head.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31));
     match head {
         [0x1F, 0x8B, 8, flags, ..] if flags & 0xE0 == 0 => Content::Compressed(Compression::Gzip),
         [0x28, 0xB5, 0x2F, 0xFD, ..] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => {
@@ -84,11 +84,12 @@ fn content_of(name: &FilePath, bytes: &[u8]) -> Content {
         | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => {
             Content::Compressed(Compression::Bzip2)
         }
-        [b'P', b'A', b'R', b'1', ..] if binary => Content::Table(TableKind::Parquet),
+        [b'P', b'A', b'R', b'1', ..] if is_binary() => Content::Table(TableKind::Parquet),
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => Content::Table(TableKind::Arrow),
         _ => {
             let marked = UNREAD.iter().find(|(at, mark, ..)| {
-                head.get(*at..).is_some_and(|bytes| bytes.starts_with(mark)) && (binary || mark[0] != b'O')
+                head.get(*at..).is_some_and(|bytes| bytes.starts_with(mark))
+                    && (mark[0] != b'O' || is_binary())
             });
             if let Some((_, _, content, advice)) = marked {
                 return Content::Unread(content, advice);

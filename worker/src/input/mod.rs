@@ -19,7 +19,7 @@ mod lost_pages;
 mod mapped;
 mod maps;
 mod path;
-mod piece_text;
+mod piece_form;
 pub mod plan;
 pub(crate) mod private;
 pub mod record;
