@@ -304,12 +304,8 @@ mod tests {
         };
         let numbers = [Holds, Holds, Partly, Holds, Fails, Holds, Open].map(number).to_vec();
         let claims = [Holds, Partly, Fails, Open].map(claim).to_vec();
-        let section = Section {
-            id: "table-2".to_owned(),
-            title: "Table 2: means".to_owned(),
-            text: Vec::new(),
-            blocks: vec![Block::Comparison(numbers), Block::Claims(claims)],
-        };
+        let blocks = vec![Block::Comparison(numbers), Block::Claims(claims)];
+        let section = Section::new("table-2", "Table 2: means", [""; 0], blocks);
         Paper { name: "demo", title: "A Paper Made Up", about: Vec::new(), sections: vec![section] }
     }
 

@@ -13,14 +13,20 @@ pub struct Section {
     pub id: String,
     /// Title by which a reader of the paper finds it: "Figure 9: slowdown by size of the job".
     pub title: String,
+    /// What was found, in sentences that are read first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     /// Description of the runs, with all parameters and seeds, one paragraph each.
     pub text: Vec<String>,
     /// Results.
     pub blocks: Vec<Block>,
+    /// True if readers open it to see more than its title.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub folded: bool,
 }
 
 impl Section {
-    /// Creates a section from its fields.
+    /// Creates an open section without findings.
     #[must_use]
     pub fn new<T: Into<String>>(
         id: impl Into<String>,
@@ -28,7 +34,14 @@ impl Section {
         text: impl IntoIterator<Item = T>,
         blocks: Vec<Block>,
     ) -> Self {
-        Self { id: id.into(), title: title.into(), text: text.into_iter().map(T::into).collect(), blocks }
+        Self {
+            id: id.into(),
+            title: title.into(),
+            findings: Vec::new(),
+            text: text.into_iter().map(T::into).collect(),
+            blocks,
+            folded: false,
+        }
     }
 }
 

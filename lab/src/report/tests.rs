@@ -162,11 +162,8 @@ pub(crate) struct Paper {
 
 /// Returns the made-up paper.
 pub(crate) fn paper() -> Paper {
-    let section = |id: &str, title: &str, blocks| Section {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        text: vec!["Poisson arrivals, log-normal sizes, 20 seeds from 1 on; `k=100`.".to_owned()],
-        blocks,
+    let section = |id: &str, title: &str, blocks| {
+        Section::new(id, title, ["Poisson arrivals, log-normal sizes, 20 seeds from 1 on; `k=100`."], blocks)
     };
     Paper {
         name: "demo",

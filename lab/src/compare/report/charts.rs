@@ -12,7 +12,7 @@ use crate::compare::simulation_error::PHASES;
 use crate::compare::statistics::{mean, sorted};
 use crate::compare::summary::Summary;
 use crate::report::{Axis, Chart, ChartKind, Series};
-use gristmill_scheduler::metrics::quantile;
+use gristmill_scheduler::metrics::{Metric, quantile};
 use std::collections::BTreeMap;
 
 /// Number of intervals into which a run is divided for curves over time.
@@ -29,6 +29,26 @@ const SEEN_LEAST: f64 = 1.0 / 1500.0;
 
 /// Maximum number of rows of a chart of slots.
 const ROWS_MAX: usize = 60;
+
+/// Chart of the mean flow time, its 95 % quantile and its maximum under each policy.
+pub(super) fn flow_times(summaries: &[Summary]) -> Chart {
+    const SHOWN: [(Metric, &str); 3] =
+        [(Metric::Flow, "mean"), (Metric::FlowP95, "95 % quantile"), (Metric::FlowMax, "maximum")];
+    let series = summaries.iter().map(|summary| {
+        let known = SHOWN
+            .iter()
+            .enumerate()
+            .filter_map(|(place, (metric, _))| Some((place as f64, *summary.metrics.get(metric)?)));
+        Series::means(&*summary.contender.name, known)
+    });
+    Chart::new(
+        ChartKind::Bars,
+        "flow-times",
+        "Flow time under each policy, with intervals of 95 %",
+        [Axis::names("", SHOWN.map(|(_, name)| name.to_owned())), Axis::linear("flow time, s")],
+        series.collect(),
+    )
+}
 
 /// Chart of the distribution of the flow times of all jobs of all repetitions.
 pub(super) fn distribution(comparison: &Comparison) -> Chart {

@@ -5,10 +5,10 @@
 
 use super::charts;
 use super::metric_table::metric_table;
-use super::text::{columns, correction, verdicts};
+use super::text::{columns, correction, findings};
 use crate::compare::comparison::Comparison;
 use crate::compare::record::RunRecord;
-use crate::compare::statistics::Difference;
+use crate::compare::statistics::{Difference, Scope, Shown};
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, ReportTable, Section};
 use gristmill_scheduler::metrics::Metric;
@@ -63,7 +63,8 @@ pub fn sections(comparison: &Comparison) -> Vec<Section> {
     ];
     sections.extend(deadlines(comparison));
     sections.push(super::workload::section(comparison));
-    sections.push(meanings(&summaries));
+    sections.extend(judged(comparison));
+    sections.push(Section { folded: true, ..meanings(&summaries) });
     sections
 }
 
@@ -86,25 +87,49 @@ fn meanings(summaries: &[Summary]) -> Section {
 }
 
 fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
-    let mut text = verdicts(comparison);
-    text.extend(correction(comparison).map(|words| sentence(&words)));
-    text.extend(comparison.reservations());
+    let mut text: Vec<String> =
+        comparison.differences().first().map(|one| scope(one.scope)).into_iter().collect();
+    text.extend(comparison.reservations().iter().map(|words| sentence(words)));
     if comparison.interrupted {
         text.push("The comparison was interrupted: this is what was done until then.".to_owned());
     }
+    let blocks = vec![
+        Block::Chart(charts::flow_times(summaries)),
+        metric_table(
+            "result",
+            "Means over repetitions, ± half the width of their intervals of 95 %",
+            &RESULT,
+            summaries,
+        ),
+    ];
+    Section { findings: findings(comparison), ..Section::new("result", "Result", text, blocks) }
+}
+
+/// Section with the differences of all pairs of policies, and the rules by which they are judged.
+fn judged(comparison: &Comparison) -> Option<Section> {
+    let differences = comparison.differences();
+    if differences.is_empty() {
+        return None;
+    }
+    let mut text: Vec<String> = correction(comparison).map(|words| sentence(&words)).into_iter().collect();
     text.push(
-        "Means over repetitions, ± half the width of the 95 % interval (Student's t over repetitions, \
-         because jobs of one run depend on each other). Differences are of the same jobs of the same \
-         repetition, as a share of the other policy's mean flow time; ratios are averaged as logarithms. \
-         An interval is as wide as its verdict is strict: a comparison judged at 1 % has one of 99 %."
+        "Intervals are Student's t over repetitions, because jobs of one run depend on each other. Differences are of the \
+         same jobs of the same repetition, as a share of the other policy's mean flow time; ratios are averaged as \
+         logarithms. An interval is as wide as its verdict is strict: a comparison judged at 1 % has one of 99 %."
             .to_owned(),
     );
-    let mut blocks = vec![metric_table("result", "What came out", &RESULT, summaries)];
-    let differences = comparison.differences();
-    if !differences.is_empty() {
-        blocks.push(difference_table(&differences));
+    let blocks = vec![difference_table(&differences)];
+    Some(Section { folded: true, ..Section::new("judged", "How it was judged", text, blocks) })
+}
+
+fn scope(scope: Scope) -> String {
+    match scope {
+        Scope::AnyDraw => "Each repetition drew its own jobs and arrivals.",
+        Scope::ThisDraw => {
+            "All repetitions had the same jobs and arrivals, and the verdicts are for these only."
+        }
     }
-    Section::new("result", "Result", text, blocks)
+    .to_owned()
 }
 
 /// Capitalizes the text and adds a full stop.
@@ -117,37 +142,39 @@ fn sentence(words: &str) -> String {
 fn difference_table(differences: &[Difference]) -> Block {
     let percent = |share: f64| Cell::number(100.0 * share);
     let row = |one: &Difference| {
+        let shown = match one.shown {
+            Shown::Faster => "faster",
+            Shown::Slower => "slower",
+            Shown::Nothing => "not shown",
+            Shown::TooFew => "too few",
+        };
         vec![
             Cell::text(format!("`{}`", one.one)),
             Cell::text(format!("`{}`", one.other)),
-            Cell::text(if one.planned { "planned" } else { "" }),
+            Cell::text(if one.planned { format!("{shown}, planned") } else { shown.to_owned() }),
             one.share.map(percent).into(),
             one.interval.map(|interval| percent(interval[0])).into(),
             one.interval.map(|interval| percent(interval[1])).into(),
             percent(one.level),
             one.chance.map(percent).into(),
             Cell::number(one.repetitions as f64),
-            Cell::number(one.faster as f64),
-            Cell::number(one.pairs as f64),
-            Cell::text(one.words()),
+            one.needed.map(|needed| needed as f64).into(),
         ]
     };
     Block::Table(ReportTable::new(
         "differences",
-        "Paired differences of the mean flow time: what is judged",
+        "Differences of the mean flow time",
         Column::list(&[
             ("policy", ""),
             ("against", ""),
-            ("", ""),
-            ("difference", "%"),
+            ("verdict", ""),
+            ("by", "%"),
             ("from", "%"),
             ("to", "%"),
-            ("judged at", "%"),
-            ("by chance", "%"),
-            ("repetitions", ""),
-            ("jobs that were faster", ""),
-            ("jobs", ""),
-            ("verdict", ""),
+            ("level", "%"),
+            ("chance", "%"),
+            ("runs", ""),
+            ("needed", ""),
         ]),
         differences.iter().map(row).collect(),
     ))

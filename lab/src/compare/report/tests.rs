@@ -50,12 +50,14 @@ fn page_has_all_sections_and_says_what_is_shown() {
         "slots-and-lanes",
         "deadlines",
         "workload",
+        "judged",
         "metrics",
     ];
     assert_eq!(ids, expected);
+    assert_eq!(found[0].findings, ["max-srpt is faster than fifo by 25 % (24 to 25 %)"]);
     assert_eq!(
         found[0].text[0],
-        "max-srpt is faster than fifo by 25 % (24 to 25 %), for this draw of jobs and arrivals only"
+        "All repetitions had the same jobs and arrivals, and the verdicts are for these only."
     );
     let charts =
         found.iter().flat_map(|section| &section.blocks).filter(|block| matches!(block, Block::Chart(_)));

@@ -4,7 +4,7 @@
 
 use crate::compare::comparison::Comparison;
 use crate::compare::simulation_error::SimulationError;
-use crate::compare::statistics::{Difference, FALSE_MAX, PLANNED_SHARE};
+use crate::compare::statistics::{Difference, FALSE_MAX, PLANNED_SHARE, Shown};
 use crate::compare::summary::Summary;
 use crate::report::number;
 use gristmill_scheduler::metrics::{Interval, Metric};
@@ -73,15 +73,27 @@ fn is_shown(comparison: &Comparison, one: &str, other: &str) -> bool {
     comparison.contenders.len() <= 3 || Some(one) == reference || Some(other) == reference
 }
 
-/// Returns the differences between pairs of policies in sentences, the planned one first.
+/// Returns the differences between pairs of policies in sentences, the planned one first, with what they are valid for.
 #[must_use]
 pub fn verdicts(comparison: &Comparison) -> Vec<String> {
-    let words = |difference: Difference| match difference.planned {
-        true => format!("planned: {}", difference.words()),
-        false => difference.words(),
-    };
-    let differences = comparison.differences().into_iter();
-    differences.filter(|one| is_shown(comparison, &one.one, &one.other)).map(words).collect()
+    in_words(comparison, &comparison.differences(), Difference::words)
+}
+
+/// Returns the same without what they are valid for, pairs without a difference last.
+pub(super) fn findings(comparison: &Comparison) -> Vec<String> {
+    let mut differences = comparison.differences();
+    differences.sort_by_key(|one| (!one.planned, matches!(one.shown, Shown::Nothing | Shown::TooFew)));
+    in_words(comparison, &differences, Difference::verdict)
+}
+
+fn in_words(
+    comparison: &Comparison,
+    differences: &[Difference],
+    words: fn(&Difference) -> String,
+) -> Vec<String> {
+    let planned = |one: &Difference| if one.planned { "planned: " } else { "" };
+    let shown = differences.iter().filter(|one| is_shown(comparison, &one.one, &one.other));
+    shown.map(|one| format!("{}{}", planned(one), words(one))).collect()
 }
 
 /// Describes the correction for several comparisons on one page; `None` for a single comparison.

@@ -29,6 +29,9 @@ pub struct Difference {
     pub level: f64,
     /// Number of repetitions that both have.
     pub repetitions: u64,
+    /// Number of repetitions that would show a difference as large as this one in four of five comparisons; `None` if
+    /// it is shown, or too small.
+    pub needed: Option<u64>,
     /// Number of jobs that were faster under the one policy, each paired with itself under the other.
     pub faster: usize,
     /// Number of pairs of jobs.
@@ -61,6 +64,17 @@ pub enum Scope {
     AnyDraw,
     /// Only the jobs and arrivals common to all repetitions.
     ThisDraw,
+}
+
+impl Scope {
+    /// Returns what a comparison is valid for.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AnyDraw => "with new draws in each repetition",
+            Self::ThisDraw => "for this draw of jobs and arrivals only",
+        }
+    }
 }
 
 /// Two policies with the flow times of the same jobs under both, (one, other), for each repetition that
@@ -110,6 +124,7 @@ impl FlowTimes {
             chance: paired.and_then(|paired| paired.chance()),
             level: judged.level,
             repetitions: paired.map_or(0, |paired| paired.pairs()),
+            needed: paired.filter(|_| shown == Shown::Nothing).and_then(|paired| paired.needed(judged.level)),
             faster: pairs().filter(|(one, other)| one < other).count(),
             pairs: pairs().count(),
             shown,
@@ -130,9 +145,16 @@ pub(crate) fn differences(scope: Scope, all: &[FlowTimes]) -> Vec<Difference> {
 }
 
 impl Difference {
-    /// Describes the difference in a sentence, without a full stop.
+    /// Describes the difference and what it is valid for in a sentence, without a full stop.
     #[must_use]
     pub fn words(&self) -> String {
+        let (words, scope) = (self.verdict(), self.scope.words());
+        if self.interval.is_some() { format!("{words}, {scope}") } else { words }
+    }
+
+    /// Describes the difference in a sentence, without a full stop.
+    #[must_use]
+    pub fn verdict(&self) -> String {
         let Self { one, other, share, shown, .. } = self;
         let Some(share) = *share else { return format!("{one} and {other} share no repetition") };
         let Some([low, high]) = self.interval else {
@@ -147,7 +169,7 @@ impl Difference {
         };
         let percent = |share: f64| format!("{:.decimals$}", 100.0 * share.abs());
         let of = self.other_than_usual();
-        let difference = match shown {
+        match shown {
             Shown::Faster => {
                 let (share, low, high) = (percent(share), percent(low), percent(high));
                 format!("{one} is faster than {other} by {share} % ({high} to {low} %{of})")
@@ -156,15 +178,18 @@ impl Difference {
                 let (share, low, high) = (percent(share), percent(low), percent(high));
                 format!("{one} is slower than {other} by {share} % ({low} to {high} %{of})")
             }
-            Shown::Nothing | Shown::TooFew => format!(
-                "no difference shown between {one} and {other} ({} to {} %{of})",
-                signed(low, decimals),
-                signed(high, decimals)
-            ),
-        };
-        match self.scope {
-            Scope::AnyDraw => format!("{difference}, with new draws in each repetition"),
-            Scope::ThisDraw => format!("{difference}, for this draw of jobs and arrivals only"),
+            Shown::Nothing | Shown::TooFew => {
+                let needed = self.needed.map(|needed| {
+                    let share = signed(share, self::decimals(&[share]));
+                    format!("; about {needed} repetitions would show one as large as measured ({share} %)")
+                });
+                format!(
+                    "no difference shown between {one} and {other} ({} to {} %{of}){}",
+                    signed(low, decimals),
+                    signed(high, decimals),
+                    needed.unwrap_or_default()
+                )
+            }
         }
     }
 

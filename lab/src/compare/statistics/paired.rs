@@ -6,6 +6,11 @@
 
 use gristmill_scheduler::metrics::{Moments, student};
 
+/// Maximum number of pairs that is recommended.
+const PAIRS_MAX: u64 = 200;
+/// Quantile of the normal distribution that four of five values do not exceed.
+const FOUR_OF_FIVE: f64 = 0.8416;
+
 /// Pairs of values under two policies as one number with its error.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Paired {
@@ -49,6 +54,17 @@ impl Paired {
         let (mean, error, freedom) = self.tested()?;
         let half = if error <= 0.0 { 0.0 } else { student::critical(level, freedom) * error };
         Some([(mean - half).exp_m1(), (mean + half).exp_m1()])
+    }
+
+    /// Returns the number of pairs of which four of five samples would show this mean at this level, if it and their
+    /// spread are the true ones; `None` beyond [`PAIRS_MAX`], and for fewer than two pairs.
+    pub(super) fn needed(&self, level: f64) -> Option<u64> {
+        let (mean, deviation) = (self.moments.mean()?.abs(), self.moments.variance()?.sqrt());
+        let is_enough = |pairs: &u64| {
+            let quantiles = student::critical(level, pairs - 1) + FOUR_OF_FIVE;
+            quantiles * deviation / (*pairs as f64).sqrt() <= mean
+        };
+        (2..=PAIRS_MAX).find(is_enough)
     }
 
     /// Returns the mean, its standard error, and degrees of freedom.
@@ -98,6 +114,18 @@ mod tests {
         assert_eq!((one.mean(), one.interval(0.05), one.chance()), (0.5, None, None));
         assert_eq!(Paired::from_pairs(&[]), None);
         assert_eq!(Paired::from_pairs(&[(0.0, 0.0), (1.0, 0.0)]), None, "no logarithms");
+    }
+
+    #[test]
+    fn more_pairs_are_needed_the_smaller_the_mean_is_by_its_spread() {
+        // Logarithms of -0.1 and 0.3: mean 0.1, deviation 0.2828; (1.98 + 0.84)² · 8 = 64 pairs.
+        let logarithms = |values: &[f64]| {
+            Paired::from_pairs(&values.iter().map(|value| (value.exp(), 1.0)).collect::<Vec<_>>()).unwrap()
+        };
+        assert_eq!(logarithms(&[-0.1, 0.3]).needed(0.05), Some(65));
+        assert_eq!(logarithms(&[0.1, 0.3]).needed(0.05), Some(6), "(2.57 + 0.84)² · 0.5");
+        assert_eq!(logarithms(&[-0.29, 0.3]).needed(0.05), None, "a mean of 0.005");
+        assert_eq!(logarithms(&[0.3]).needed(0.05), None);
     }
 
     proptest! {

@@ -251,15 +251,28 @@ fn write_part(part: &DocumentPart<'_>, placed: &[AnchoredSection<'_>], out: &mut
     }
     out.push_str(&paragraphs(part.about));
     for AnchoredSection { section, anchor, blocks: named } in placed {
+        let heading = format!(
+            "<h{level} id=\"{anchor}\">{} <a class=\"anchor\" href=\"#{anchor}\" aria-label=\"Link to this section\">#</a></h{level}>",
+            numbered(&section.title)
+        );
+        let (heading, end) = match section.folded {
+            true => (format!("<details>\n<summary>{heading}</summary>"), "</details>\n"),
+            false => (heading, ""),
+        };
+        let findings: String =
+            section.findings.iter().map(|found| format!("<li>{}</li>\n", prose(found))).collect();
+        let findings = if findings.is_empty() {
+            findings
+        } else {
+            format!("<ul class=\"findings\">\n{findings}</ul>\n")
+        };
         let _ = writeln!(
             out,
-            "<section class=\"section\" aria-labelledby=\"{anchor}\">\n<h{level} id=\"{anchor}\">{} <a class=\"anchor\" \
-             href=\"#{anchor}\" aria-label=\"Link to this section\">#</a></h{level}>\n{}",
-            numbered(&section.title),
+            "<section class=\"section\" aria-labelledby=\"{anchor}\">\n{heading}\n{findings}{}",
             paragraphs(&section.text)
         );
         write_blocks(part, named, out);
-        out.push_str("</section>\n");
+        let _ = writeln!(out, "{end}</section>");
     }
     out.push_str(if part.title.is_empty() { "</div>\n" } else { "</section>\n" });
 }
