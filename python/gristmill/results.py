@@ -10,22 +10,30 @@ from typing import Any, Dict, Iterator, List, Union
 from .errors import GristmillError
 
 
+def pandas() -> Any:
+    """Returns the module pandas, which only tables need."""
+    try:
+        return importlib.import_module("pandas")
+    except ImportError as error:
+        raise GristmillError("tables need pandas: pip install 'gristmill[frames]'") from error
+
+
 class Results:
     """Runs of `gristmill lab compare --out DIRECTORY`, as DataFrames of pandas. Times are seconds since the first arrival."""
 
     def __init__(self, directory: Union[str, "os.PathLike[str]"]) -> None:
-        try:
-            self._pandas: Any = importlib.import_module("pandas")
-        except ImportError as error:
-            raise GristmillError("tables need pandas: pip install 'gristmill[frames]'") from error
+        self._pandas = pandas()
         self._runs = sorted(pathlib.Path(directory).glob("runs/*/results.json"))
         if not self._runs:
             raise GristmillError(f"{directory} has no runs/*/results.json: name a directory that `gristmill lab compare --out` wrote")
 
     def _records(self) -> Iterator[Any]:
         for path in self._runs:
-            record = json.loads(path.read_text())
-            run = {"policy": record["contender"]["name"], "repetition": record["repetition"]}
+            try:
+                record = json.loads(path.read_text())
+                run = {"policy": record["contender"]["name"], "repetition": record["repetition"]}
+            except (ValueError, KeyError, TypeError) as error:
+                raise GristmillError(f"{path} does not hold a run: {error!r}; run the comparison again, or remove its directory") from error
             yield path.parent, run, record
 
     @property

@@ -18,6 +18,7 @@ from . import picture, shipping, typed_bytes
 from .errors import FunctionError, JobError, received
 from .job import Job
 from .program import program
+from .results import pandas
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -170,6 +171,16 @@ class JobRun:
                 for key, value in typed_bytes.pairs(file, self._pickled):
                     yield typed_bytes.decode(key)[0], value
 
+    def frame(self, columns: Sequence[str] = ("key", "value")) -> Any:
+        """The pairs of the result as a DataFrame of pandas, by default one column of keys and one of values.
+
+        Keys and values that are tuples are spread over the columns if these are more than two.
+        """
+        table, rows = pandas().DataFrame, list(self)
+        if len(columns) > 2:
+            rows = [(*_parts(key), *_parts(value)) for key, value in rows]
+        return table(rows, columns=list(columns))
+
     def __repr__(self) -> str:
         return f"<{self.name}: {self.state}>"
 
@@ -184,6 +195,10 @@ class JobRun:
             for stream in (process.stdin, process.stdout, process.stderr):
                 with contextlib.suppress(OSError, ValueError):
                     stream.close()
+
+
+def _parts(value: Any) -> Tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _notebook_display() -> Any:

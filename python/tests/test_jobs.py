@@ -103,6 +103,24 @@ def test_job_reads_what_another_gave(text, run):
     assert dict(run(by_count, counted)) == {3: ["the"], 2: ["mill"], 1: ["grinds", "grist"]}
 
 
+def test_result_is_a_table(text, run):
+    counted = run(gristmill.Job(lambda line: ((word, 1) for word in line.split()), lambda word, ones: [(word, sum(ones))]), text)
+    frame = counted.frame(["word", "count"])
+    assert dict(zip(frame["word"], frame["count"])) == WORDS and str(frame["count"].dtype) == "int64"
+    lengths = run(gristmill.Job(lambda line: [((word, len(word)), (1, word[0])) for word in line.split()]), text)
+    wide = lengths.frame(["word", "length", "one", "first"])
+    assert set(zip(wide["word"], wide["length"], wide["first"])) == {(word, len(word), word[0]) for word in WORDS}
+
+
+def test_package_is_the_program_too():
+    done = subprocess.run([sys.executable, "-m", "gristmill", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("gristmill ")
+    assert subprocess.run([sys.executable, "-m", "gristmill", "no-such-command"], capture_output=True).returncode == 2
+    nowhere = {"PATH": "", "GRISTMILL_PROGRAM": "/nowhere/gristmill"}
+    lost = subprocess.run([sys.executable, "-m", "gristmill"], capture_output=True, text=True, env=nowhere)
+    assert lost.returncode == 1 and "/nowhere/gristmill" in lost.stderr, lost.stderr
+
+
 def test_output_stays_where_it_was_asked_for(text, tmp_path, run):
     result = run(COUNT, text, output=tmp_path / "out")
     directory = pathlib.Path(result.output)

@@ -123,3 +123,6 @@ def test_results_of_a_comparison_are_tables(tmp_path: pathlib.Path):
     assert (decisions.kind == "launch").sum() == 8 * 5
     with pytest.raises(gristmill.GristmillError, match="runs"):
         results(tmp_path)
+    next(out.glob("runs/*/results.json")).write_text("{}")
+    with pytest.raises(gristmill.GristmillError, match="does not hold a run: KeyError"):
+        results(out).jobs
