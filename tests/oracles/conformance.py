@@ -5,6 +5,8 @@ The checks are word count, indexer, parallel maps, parallel reduces, number of m
 that stalls.
 
 usage: tests/oracles/conformance.py ADAPTER...          the adapter, with arguments of its own if it takes any
+       tests/oracles/conformance.py --gradescope FILE ADAPTER...     also writes the results for Gradescope
+       tests/oracles/conformance.py --autolab ADAPTER...             also prints the line of scores that Autolab reads
        tests/oracles/conformance.py --protocol          the specification of an adapter, in sixty lines
        tests/oracles/conformance.py --self-test         a correct implementation must pass, each wrong one fail where it is wrong
 
@@ -15,6 +17,7 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
+import json
 import os
 import pathlib
 import random
@@ -400,17 +403,30 @@ def examine(options, name: str, directory: pathlib.Path) -> Verdict:
 def report(options, base: pathlib.Path) -> int:
     """Runs the requested checks, and prints the results; returns the exit code."""
     print(f"adapter: {shlex.join(options.adapter)}\nseed: {options.seed} (--seed {options.seed} draws the same inputs again)", flush=True)
-    failed = []
+    verdicts = {}
     for name in options.check or CHECKS:
-        verdict = examine(options, name, base)
+        verdict = verdicts[name] = examine(options, name, base)
         print(f"{'pass' if verdict.passed else 'FAIL'}  {name:<16}  expected {verdict.expected}; seen: {verdict.seen}", flush=True)
-        if not verdict.passed:
-            failed.append(name)
+    failed = [name for name, verdict in verdicts.items() if not verdict.passed]
     if failed and options.keep:
         print(f"inputs, outputs, marks and logs are kept in {base}")
-    print(f"{len(failed)} of {len(options.check or CHECKS)} checks failed: {', '.join(failed)}" if failed
-          else f"all {len(options.check or CHECKS)} checks passed")
+    print(f"{len(failed)} of {len(verdicts)} checks failed: {', '.join(failed)}" if failed else f"all {len(verdicts)} checks passed")
+    if options.gradescope:
+        options.gradescope.write_text(json.dumps(gradescope(verdicts), indent=1))
+    if options.autolab:
+        print(autolab(verdicts))
     return 1 if failed else 0
+
+
+def gradescope(verdicts) -> dict:
+    """Results as Gradescope reads them, one point for each check."""
+    return {"tests": [{"name": name, "score": int(verdict.passed), "max_score": 1, "status": "passed" if verdict.passed else "failed",
+                       "output": f"expected {verdict.expected}; seen: {verdict.seen}"} for name, verdict in verdicts.items()]}
+
+
+def autolab(verdicts) -> str:
+    """Last line of a grader of Autolab: the points of each problem."""
+    return json.dumps({"scores": {name: int(verdict.passed) for name, verdict in verdicts.items()}})
 
 
 # A flaw, and the checks that must fail. All others must pass, so that a check fails for its own reason.
@@ -452,6 +468,10 @@ def self_test(options) -> int:
             for name in sorted(refused ^ expected):
                 print(f"      {name} should have {'refused it' if name in expected else 'passed'}; seen: {verdicts[name].seen}")
             wrong += refused != expected
+            # What graders read says the same.
+            told = {test["name"] for test in gradescope(verdicts)["tests"] if test["score"] < test["max_score"] and test["status"] == "failed"}
+            scores = json.loads(autolab(verdicts))["scores"]
+            assert told == refused == {name for name, score in scores.items() if not score} and len(scores) == len(CHECKS), flaw
     print("the kit is wrong" if wrong else f"one right implementation passes, {len(FLAWS) - 1} wrong ones are refused")
     return 1 if wrong else 0
 
@@ -463,6 +483,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31), help="of the inputs (default: another one each time)")
     parser.add_argument("--limit", type=float, default=60, help="seconds that a job may take (default: %(default)s)")
     parser.add_argument("--patience", type=float, default=20, help="seconds until two calls must have met (default: %(default)s)")
+    parser.add_argument("--gradescope", type=pathlib.Path, metavar="FILE", help="write the results there as Gradescope reads them")
+    parser.add_argument("--autolab", action="store_true", help="print the scores as a last line, as Autolab reads them")
     parser.add_argument("--keep", action="store_true", help="keep the directory when a check has failed")
     parser.add_argument("--protocol", action="store_true", help="what an adapter has to do")
     parser.add_argument("--self-test", action="store_true", help="try the kit on implementations that are known")
