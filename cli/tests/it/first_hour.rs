@@ -277,6 +277,32 @@ fn init_writes_settings_that_change_nothing_and_never_over_others() {
     sandbox.run(["init"]).expect_code(2).expect_words(&["gristmill.toml exists already"]);
 }
 
+#[test]
+fn init_writes_a_package_with_a_job_and_never_over_another() {
+    let sandbox = Sandbox::new();
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    sandbox
+        .run(["init", "job", "link-counts"])
+        .expect_code(2)
+        .expect_words(&["has no cli/Cargo.toml", "--from"]);
+    sandbox
+        .run(["init", "job", "Links", "--from", sources])
+        .expect_code(2)
+        .expect_words(&["no name of a job"]);
+    sandbox.run_well(["init", "job", "link-counts", "--from", sources]);
+    let again = sandbox.run(["init", "job", "link-counts", "--from", sources]);
+    again.expect_code(2).expect_words(&["link-counts exists already"]);
+    let manifest: toml::Table =
+        std::fs::read_to_string(sandbox.text("link-counts/Cargo.toml")).unwrap().parse().unwrap();
+    let path = manifest["dependencies"]["gristmill"]["path"].as_str().unwrap();
+    assert!(std::path::Path::new(path).join("src/lib.rs").exists(), "{path}");
+    let program = std::fs::read_to_string(sandbox.text("link-counts/src/main.rs")).unwrap();
+    assert!(
+        program.contains("\"link-counts\"") && program.contains("impl Job for LinkCountsJob"),
+        "{program}"
+    );
+}
+
 /// Returns a port followed by this many free ports.
 fn free_ports(count: u16) -> u16 {
     let free = |first: u16| {
