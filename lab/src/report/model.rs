@@ -13,7 +13,7 @@ pub struct Section {
     pub id: String,
     /// Title by which a reader of the paper finds it: "Figure 9: slowdown by size of the job".
     pub title: String,
-    /// What was found, in sentences that are read first.
+    /// Sentences about the results, which are read first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
     /// Description of the runs, with all parameters and seeds, one paragraph each.
