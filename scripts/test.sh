@@ -24,8 +24,9 @@ if ((${#missing[@]})); then
 fi
 [[ $(id -u) == 0 ]] || echo "test.sh: not root: tests with network namespaces are skipped" >&2
 
-# All targets except benches; tests run one of the examples. All are run, even if one fails.
-cargo test --workspace --features full --no-fail-fast "$@"
+# All targets except benches; tests run one of the examples. All are run, even if one fails. Most of them wait for
+# processes most of the time, so more of them run at once than there are processors.
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-5} cargo test --workspace --features full --no-fail-fast "$@"
 # Uses the programs that the tests have built; skipped if only some tests are selected.
 if ((! $#)); then
     # Public bug reports about tools for the same work.

@@ -17,8 +17,7 @@ pub fn faulty_program() -> PathBuf {
 
 /// Returns an example program. Cargo builds them only with all targets of the package, so that a single test
 /// would find none, or an old one. They are therefore built here, which costs nothing if they are current.
-/// The whole workspace is built, since a single package would have its dependencies built again with other
-/// features.
+/// The whole workspace is built, with the features of this test: all dependencies would be built again with others.
 pub fn example_program(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
@@ -28,6 +27,15 @@ pub fn example_program(name: &str) -> PathBuf {
         let mut command = Command::new(cargo);
         command.args(["build", "--quiet", "--workspace", "--examples", "--target-dir"]);
         command.arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
+        command.args(if cfg!(feature = "full") { &["--features", "full"][..] } else { &[] });
+        // A build script of a dependency runs again if these change, and all that depends on it is built again.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("CARGO_MANIFEST_")
+                || name.to_string_lossy().starts_with("CARGO_PKG_")
+            {
+                command.env_remove(name);
+            }
+        }
         assert!(command.status().unwrap().success(), "the example programs do not build");
         profile.join("examples")
     });

@@ -1,6 +1,7 @@
 //! Processes as the kernel shows them: their owner, the ports that they listen on, and what others can read
 //! of them.
 
+use super::until;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,9 +75,10 @@ pub fn signal(pid: u32, signal: Signal) {
     }
 }
 
-/// `kill -9`.
+/// `kill -9`. It has ended after this; on a busy machine that takes a moment.
 pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
+    until("the end of a killed process", || is_zombie(pid).then_some(()));
 }
 
 /// Number of times that the main thread of a process has waited for something so far.
