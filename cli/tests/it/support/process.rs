@@ -62,7 +62,10 @@ pub fn is_stopped(pid: u32) -> bool {
 /// True if a process has ended and released all its resources but its process id.
 pub fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_none_or(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('Z'))
+    let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
+    // Its first thread may have ended before others, which still hold its files and locks.
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    state.is_empty() || state.starts_with('Z') && threads() <= 1
 }
 
 /// Sends a signal. A process that does not exist is no error, since tests race with the end of processes that
