@@ -105,7 +105,7 @@ def rate(browser: Browser, page: pathlib.Path, pictures) -> None:
     found = (browser.run("return frames") - first) / (time.monotonic() - began)
     print(f"{tasks} tasks: {found:.0f} frames per second")
     if found < FRAMES_MIN:
-        sys.exit(f"playground.py: {FRAMES_MIN} are promised")
+        sys.exit(f"playground.py: the target is {FRAMES_MIN}")
 
 
 def steps(browser: Browser) -> None:

@@ -28,11 +28,14 @@ fi
 if (($#)); then
     cargo test --workspace --features full --no-fail-fast "$@"
 else
-    # Most tests wait for processes most of the time, so more of them run at once than there are processors, except for
-    # those that judge by the rates and times of several jobs.
-    rates=(lanes:: a_long_job_ends_under_a_stream_of_short_ones)
-    cargo test --workspace --features full --no-fail-fast -- --test-threads 4 "${rates[@]/#/--skip=}"
-    cargo test --workspace --features full --test it -- --test-threads 1 "${rates[@]}"
+    # Most tests wait for processes most of the time, so at least four run at once. Those of the program that judge by
+    # rates and times of several jobs run alone.
+    alone=(lanes::bytes_ a_long_job_ends_under_a_stream_of_short_ones)
+    threads=$(($(nproc) > 4 ? $(nproc) : 4))
+    failed=0
+    cargo test --workspace --features full --no-fail-fast -- --test-threads $threads "${alone[@]/#/--skip=}" || failed=1
+    cargo test --workspace --features full --no-fail-fast --test it -- --test-threads 1 "${alone[@]}" || failed=1
+    ((!failed))
     # What follows uses the programs that the tests have built.
     # Public bug reports about tools for the same work.
     tests/oracles/reports.sh

@@ -4,7 +4,7 @@ use crate::settings::FILE_NAME;
 use crate::usage::usage;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use gristmill_runtime::exit;
+use gristmill_runtime::{Registry, exit};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,6 +15,9 @@ const TEXT: &str = include_str!("init.toml");
 
 /// Program of a new package; it is compiled and tested as an example of this one.
 const PROGRAM: &str = include_str!("../template/main.rs");
+
+/// Names that cargo refuses for a program.
+const CARGOS: [&str; 5] = ["build", "deps", "examples", "incremental", "test"];
 
 /// Write a settings file with all settings, commented out
 #[derive(Args)]
@@ -70,7 +73,12 @@ fn init_job(flags: &InitJob) -> anyhow::Result<u8> {
         && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit() || byte == b'-');
     if !is_name {
         return Err(usage(format!(
-            "{name} is no name of a job: it has letters a-z, digits and `-`, and starts with a letter"
+            "invalid job name `{name}`: use letters a-z, digits and `-`, with a letter first"
+        )));
+    }
+    if CARGOS.contains(&&**name) || Registry::standard().job_names().any(|standard| standard == name) {
+        return Err(usage(format!(
+            "invalid job name `{name}`: cargo, or a job that comes with Gristmill, has this name"
         )));
     }
     let sources = from.join("cli");

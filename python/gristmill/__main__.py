@@ -10,6 +10,6 @@ try:
 except GristmillError as error:
     sys.exit(f"gristmill: {error}")
 try:
-    os.execv(place, [place, *sys.argv[1:]])
+    os.execvp(place, [place, *sys.argv[1:]])
 except OSError as error:
     sys.exit(f"gristmill: {place} cannot be started: {error.strerror}")

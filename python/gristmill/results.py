@@ -15,7 +15,7 @@ def pandas() -> Any:
     try:
         return importlib.import_module("pandas")
     except ImportError as error:
-        raise GristmillError("tables need pandas: pip install 'gristmill[frames]'") from error
+        raise GristmillError("tables need pandas: pip install './gristmill[frames]'") from error
 
 
 class Results:

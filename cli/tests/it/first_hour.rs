@@ -285,10 +285,10 @@ fn init_writes_a_package_with_a_job_and_never_over_another() {
         .run(["init", "job", "link-counts"])
         .expect_code(2)
         .expect_words(&["has no cli/Cargo.toml", "--from"]);
-    sandbox
-        .run(["init", "job", "Links", "--from", sources])
-        .expect_code(2)
-        .expect_words(&["no name of a job"]);
+    for name in ["Links", "build", "wordcount"] {
+        let refused = sandbox.run(["init", "job", name, "--from", sources]);
+        refused.expect_code(2).expect_words(&["invalid job name", name]);
+    }
     sandbox.run_well(["init", "job", "link-counts", "--from", sources]);
     let again = sandbox.run(["init", "job", "link-counts", "--from", sources]);
     again.expect_code(2).expect_words(&["link-counts exists already"]);

@@ -100,6 +100,7 @@ pub struct Submission {
 }
 
 /// Splits, which as text are the encoding of the wire in base64: as JSON those of many small files took a third of a job's time.
+/// Only programs of one build read each other's. Each list may take as much memory as the longest submission has bytes.
 mod encoded_splits {
     use super::{SUBMISSION_BYTES_MAX, Split};
     use data_encoding::BASE64;

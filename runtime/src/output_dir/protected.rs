@@ -140,15 +140,21 @@ pub(super) fn refuse_inputs<'a>(
     if whole.parent().is_none() {
         return Err(OutputError::Root { path: output.to_path_buf() });
     }
-    let (mut seen, mut directory) = (BTreeSet::new(), (PathBuf::new(), false));
+    let mut seen = BTreeSet::new();
+    let mut last: Option<(&Path, bool)> = None;
     for piece in pieces.filter(|piece| seen.insert((piece.place == Place::Submitter, &piece.path))) {
         let path = piece.path.to_path();
         // Files of one directory follow each other, and most are no links: each would be looked up name by name.
         let parent = path.parent().unwrap_or(path);
-        if directory.0 != parent {
-            directory = (parent.to_owned(), is_within(parent, &whole));
-        }
-        let inside = if path.is_symlink() { is_within(path, &whole) } else { directory.1 };
+        let within = match last {
+            Some((directory, within)) if directory == parent => within,
+            _ => is_within(parent, &whole),
+        };
+        last = Some((parent, within));
+        let inside = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => is_within(path, &whole),
+            found => found.is_ok() && within,
+        };
         // A worker's file of this name may be another file than the local one.
         let is_same =
             || fs::metadata(path).is_ok_and(|found| FileStamp::from_metadata(&found) == piece.stamp);
@@ -162,6 +168,35 @@ pub(super) fn refuse_inputs<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gristmill_worker::input::{Compression, FilePath, list_local};
+
+    #[test]
+    fn inputs_in_the_output_are_refused_wherever_they_are_named_and_others_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for directory in ["out", "in"] {
+            fs::create_dir(path(directory)).unwrap();
+            fs::write(path(directory).join("text"), "a").unwrap();
+        }
+        std::os::unix::fs::symlink(path("out/text"), path("in/link")).unwrap();
+        std::os::unix::fs::symlink(path("in/text"), path("out/link")).unwrap();
+        let piece = |name: &str| {
+            let path = FilePath::from(&*path(name));
+            let stamp = list_local(&path).unwrap()[0].stamp;
+            let (place, compression) = (Place::Submitter, Compression::None);
+            Piece { name: path.clone(), path, place, offset: 0, length: 1, stamp, compression, table: None }
+        };
+        let is_refused = |names: &[&str]| {
+            let pieces: Vec<Piece> = names.iter().map(|name| piece(name)).collect();
+            refuse_inputs(&path("out"), pieces.iter()).is_err()
+        };
+        assert!(!is_refused(&["in/text", "out/link"]), "a link out of the output");
+        assert!(is_refused(&["in/text", "out/text"]) && is_refused(&["in/text", "in/link"]));
+        assert!(is_refused(&["in/text", "out/link", "in/text", "out/text"]), "directories in turn");
+        let gone = [piece("out/text")];
+        fs::remove_file(path("out/text")).unwrap();
+        assert!(refuse_inputs(&path("out"), gone.iter()).is_ok(), "a file that is gone");
+    }
 
     #[test]
     fn homes_are_the_sixth_fields_that_name_a_place() {

@@ -59,7 +59,7 @@ impl Core {
         self.policy.observe(view_of(&self.ledger, (&self.rows, &self.runs), touched), change);
     }
 
-    /// Ends a job: the estimator may learn from it, and the policy sees it leave, with the sizes that it had.
+    /// Ends a job: the estimator may learn from it, and the policy sees it leave, with its final sizes.
     fn part_with(&mut self, job: &Job) {
         let handle = job.handle.expect("only jobs that the policy knows leave");
         let row = &mut self.rows[handle.index()];

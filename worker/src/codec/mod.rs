@@ -85,8 +85,9 @@ pub(crate) fn try_encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(
 
 /// Decodes all of `bytes`, received from another process: lists inside may take `memory_max` bytes in total.
 ///
-/// A list has up to twice the places that it needs, as it grows by doubling, and strings have their received length.
-/// The total is at most `bytes.len() + 2 * memory_max` plus less than 64 KiB for places without items.
+/// A list has up to twice the places that it needs, as it grows by doubling, and strings have their received length. The
+/// name of a piece of input may be a copy of its path.
+/// The total is at most `2 * bytes.len() + 2 * memory_max` plus less than 64 KiB for places without items.
 ///
 /// # Errors
 /// Bytes that are not exactly one encoding of the type, exceed the limit or take more memory.

@@ -8,7 +8,7 @@ use super::metric_table::metric_table;
 use super::text::{columns, correction, findings};
 use crate::compare::comparison::Comparison;
 use crate::compare::record::RunRecord;
-use crate::compare::statistics::{Difference, Scope, Shown};
+use crate::compare::statistics::{Difference, Shown};
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, ReportTable, Section};
 use gristmill_scheduler::metrics::Metric;
@@ -88,7 +88,7 @@ fn meanings(summaries: &[Summary]) -> Section {
 
 fn result(comparison: &Comparison, summaries: &[Summary]) -> Section {
     let mut text: Vec<String> =
-        comparison.differences().first().map(|one| scope(one.scope)).into_iter().collect();
+        comparison.differences().first().map(|one| one.scope.sentence().to_owned()).into_iter().collect();
     text.extend(comparison.reservations().iter().map(|words| sentence(words)));
     if comparison.interrupted {
         text.push("The comparison was interrupted: this is what was done until then.".to_owned());
@@ -119,17 +119,7 @@ fn judged(comparison: &Comparison) -> Option<Section> {
             .to_owned(),
     );
     let blocks = vec![difference_table(&differences)];
-    Some(Section { folded: true, ..Section::new("judged", "How it was judged", text, blocks) })
-}
-
-fn scope(scope: Scope) -> String {
-    match scope {
-        Scope::AnyDraw => "Each repetition drew its own jobs and arrivals.",
-        Scope::ThisDraw => {
-            "All repetitions had the same jobs and arrivals, and the verdicts are for these only."
-        }
-    }
-    .to_owned()
+    Some(Section { folded: true, ..Section::new("judged", "Method and all pairs", text, blocks) })
 }
 
 /// Capitalizes the text and adds a full stop.

@@ -30,7 +30,7 @@ pub struct Difference {
     /// Number of repetitions that both have.
     pub repetitions: u64,
     /// Number of repetitions that would show a difference as large as this one in four of five comparisons; `None` if
-    /// it is shown, or too small.
+    /// it is shown, for fewer than two repetitions, and beyond 200.
     pub needed: Option<u64>,
     /// Number of jobs that were faster under the one policy, each paired with itself under the other.
     pub faster: usize,
@@ -73,6 +73,17 @@ impl Scope {
         match self {
             Self::AnyDraw => "with new draws in each repetition",
             Self::ThisDraw => "for this draw of jobs and arrivals only",
+        }
+    }
+
+    /// Returns the same as a sentence about all comparisons of a page.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::AnyDraw => "Each repetition drew its own jobs and arrivals.",
+            Self::ThisDraw => {
+                "All repetitions had the same jobs and arrivals, and the verdicts are for these only."
+            }
         }
     }
 }

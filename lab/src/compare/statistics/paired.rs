@@ -60,11 +60,17 @@ impl Paired {
     /// spread are the true ones; `None` beyond [`PAIRS_MAX`], and for fewer than two pairs.
     pub(super) fn needed(&self, level: f64) -> Option<u64> {
         let (mean, deviation) = (self.moments.mean()?.abs(), self.moments.variance()?.sqrt());
-        let is_enough = |pairs: &u64| {
+        let is_enough = |pairs: u64| {
             let quantiles = student::critical(level, pairs - 1) + FOUR_OF_FIVE;
-            quantiles * deviation / (*pairs as f64).sqrt() <= mean
+            quantiles * deviation / (pairs as f64).sqrt() < mean
         };
-        (2..=PAIRS_MAX).find(is_enough)
+        // More pairs are enough too, and each look takes a quantile.
+        let (mut few, mut enough) = (1, PAIRS_MAX);
+        while few + 1 < enough {
+            let middle = few.midpoint(enough);
+            *(if is_enough(middle) { &mut enough } else { &mut few }) = middle;
+        }
+        is_enough(enough).then_some(enough)
     }
 
     /// Returns the mean, its standard error, and degrees of freedom.
@@ -118,7 +124,7 @@ mod tests {
 
     #[test]
     fn more_pairs_are_needed_the_smaller_the_mean_is_by_its_spread() {
-        // Logarithms of -0.1 and 0.3: mean 0.1, deviation 0.2828; (1.98 + 0.84)² · 8 = 64 pairs.
+        // Logarithms of -0.1 and 0.3: mean 0.1, deviation 0.2828; (2.00 + 0.84)² · 8 = 64.5 pairs.
         let logarithms = |values: &[f64]| {
             Paired::from_pairs(&values.iter().map(|value| (value.exp(), 1.0)).collect::<Vec<_>>()).unwrap()
         };
@@ -126,6 +132,7 @@ mod tests {
         assert_eq!(logarithms(&[0.1, 0.3]).needed(0.05), Some(6), "(2.57 + 0.84)² · 0.5");
         assert_eq!(logarithms(&[-0.29, 0.3]).needed(0.05), None, "a mean of 0.005");
         assert_eq!(logarithms(&[0.3]).needed(0.05), None);
+        assert_eq!(logarithms(&[0.0, 0.0]).needed(0.05), None, "equal policies");
     }
 
     proptest! {
