@@ -28,7 +28,7 @@ const LEADS = {
   read: ({ index }) => `reduce-${index} reads its part of every map${story.reduces[index].combines ? ", and adds up the values of each key" : ", in the order of keys"}.`,
   group: ({ index }) => `The reducer of reduce-${index} is called once for each key, and writes its part of the output.`,
   ended: ({ task, index }) => `${task}-${index} has ended.`,
-  published: () => "Each part gets its name. _SUCCESS comes last: whoever sees it sees the whole output.",
+  published: () => "Each part gets its name. _SUCCESS comes last: a program that sees it sees the whole output.",
   failed: () => "The job has failed, and leaves no output.",
 };
 let at = 0, timer = null, followed = "", pinned = "";

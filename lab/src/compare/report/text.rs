@@ -73,27 +73,24 @@ fn is_shown(comparison: &Comparison, one: &str, other: &str) -> bool {
     comparison.contenders.len() <= 3 || Some(one) == reference || Some(other) == reference
 }
 
-/// Returns the differences between pairs of policies in sentences, the planned one first, with what they are valid for.
+/// Returns the differences between pairs of policies in sentences, with what they are valid for: the planned one first,
+/// pairs without a difference last.
 #[must_use]
 pub fn verdicts(comparison: &Comparison) -> Vec<String> {
-    in_words(comparison, &comparison.differences(), Difference::words)
+    in_words(comparison, Difference::words)
 }
 
-/// Returns the same without what they are valid for, pairs without a difference last.
+/// Returns the same without what they are valid for.
 pub(super) fn findings(comparison: &Comparison) -> Vec<String> {
-    let mut differences = comparison.differences();
-    differences.sort_by_key(|one| (!one.planned, matches!(one.shown, Shown::Nothing | Shown::TooFew)));
-    in_words(comparison, &differences, Difference::verdict)
+    in_words(comparison, Difference::verdict)
 }
 
-fn in_words(
-    comparison: &Comparison,
-    differences: &[Difference],
-    words: fn(&Difference) -> String,
-) -> Vec<String> {
+fn in_words(comparison: &Comparison, words: fn(&Difference) -> String) -> Vec<String> {
+    let mut shown = comparison.differences();
+    shown.retain(|one| is_shown(comparison, &one.one, &one.other));
+    shown.sort_by_key(|one| (!one.planned, matches!(one.shown, Shown::Nothing | Shown::TooFew)));
     let planned = |one: &Difference| if one.planned { "planned: " } else { "" };
-    let shown = differences.iter().filter(|one| is_shown(comparison, &one.one, &one.other));
-    shown.map(|one| format!("{}{}", planned(one), words(one))).collect()
+    shown.iter().map(|one| format!("{}{}", planned(one), words(one))).collect()
 }
 
 /// Describes the correction for several comparisons on one page; `None` for a single comparison.
