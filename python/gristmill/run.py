@@ -129,7 +129,7 @@ class JobRun:
     def cancel(self) -> None:
         """Ends the job, and waits for its end."""
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(signal.SIGTERM)
             try:
                 self._process.wait(END_SECONDS)
             except subprocess.TimeoutExpired:

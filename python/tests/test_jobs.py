@@ -1,6 +1,7 @@
 """Jobs of functions on an embedded cluster, with the program in the wheel."""
 import collections
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -240,7 +241,9 @@ while job.job_status is None: threading.Event().wait(0.01)
 print(job._process.pid, flush=True)
 job.wait()
 """
-    beginner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    # A shell makes programs in its background ignore SIGINT.
+    ignored = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
+    beginner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, preexec_fn=ignored)
     job = int(beginner.stdout.readline())
     beginner.kill()
     beginner.wait()

@@ -64,7 +64,8 @@ pub fn end_with_listener() -> io::Result<()> {
         let watch = move || {
             // Nothing is written there; an error is an end too.
             let _ = io::copy(&mut &stdin, &mut io::sink());
-            let _ = kill_process(getpid(), Signal::INT);
+            // A shell makes programs in its background ignore SIGINT.
+            let _ = kill_process(getpid(), Signal::TERM);
         };
         std::thread::Builder::new().name("listener".to_owned()).spawn(watch)?;
     }

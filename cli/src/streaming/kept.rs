@@ -96,13 +96,13 @@ impl KeptJobs {
         let Ok(locked) = File::open(self.directory(number).join(PROCESS)) else { return Ok(None) };
         let process = io::read_to_string(&locked)?.parse().ok().and_then(Pid::from_raw);
         let Some(process) = process.filter(|_| runs(&locked)) else { return Ok(Some(false)) };
-        kill_process(process, Signal::INT)?;
+        kill_process(process, Signal::TERM)?;
         let asked = Instant::now();
         while runs(&locked) {
             if asked.elapsed() > KILL_TIMEOUT {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    "the job received SIGINT and still runs",
+                    "the job received SIGTERM and still runs",
                 ));
             }
             std::thread::sleep(KILL_PAUSE);
