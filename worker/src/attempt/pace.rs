@@ -29,11 +29,10 @@ impl Pacer {
         self.since + STRETCH
     }
 
-    /// Returns the time to wait now for the time since the last check, of which `worked` was work if known: the rest
-    /// was waiting and adds no debt.
-    pub(crate) fn owes(&mut self, now: Duration, worked: Option<Duration>) -> Duration {
-        let passed = now.saturating_sub(self.since);
-        let worked = worked.map_or(passed, |worked| worked.min(passed));
+    /// Returns the time to wait now for the time since the last check. `worked` returns the part of it that was work: the
+    /// rest was waiting and adds no debt.
+    pub(crate) fn owes(&mut self, now: Duration, worked: impl FnOnce(Duration) -> Duration) -> Duration {
+        let worked = worked(now.saturating_sub(self.since));
         self.since = self.since.max(now);
         self.debt_seconds += worked.as_secs_f64() * self.rest;
         Duration::try_from_secs_f64(self.debt_seconds).unwrap_or_default()
@@ -63,19 +62,19 @@ mod tests {
     #[test]
     fn a_slot_of_half_the_speed_waits_as_long_as_it_works() {
         let mut pacer = Pacer::new(0.5, milliseconds(100));
-        assert_eq!(pacer.owes(milliseconds(120), None), milliseconds(20));
+        assert_eq!(pacer.owes(milliseconds(120), |all| all), milliseconds(20));
         pacer.waited(milliseconds(140));
-        assert_eq!(pacer.owes(milliseconds(140), None), Duration::ZERO);
-        assert_eq!(pacer.owes(milliseconds(147), None), milliseconds(7));
+        assert_eq!(pacer.owes(milliseconds(140), |all| all), Duration::ZERO);
+        assert_eq!(pacer.owes(milliseconds(147), |all| all), milliseconds(7));
     }
 
     #[test]
     fn waiting_is_not_stretched_where_it_is_told_from_work() {
         let mut pacer = Pacer::new(0.2, Duration::ZERO);
-        assert_eq!(pacer.owes(milliseconds(20_010), Some(milliseconds(10))), milliseconds(40));
+        assert_eq!(pacer.owes(milliseconds(20_010), |_| milliseconds(10)), milliseconds(40));
         let mut all = Pacer::new(0.2, Duration::ZERO);
         assert_eq!(
-            all.owes(milliseconds(20_010), None),
+            all.owes(milliseconds(20_010), |all| all),
             milliseconds(80_040),
             "told from nothing, all of it counts"
         );
@@ -84,19 +83,19 @@ mod tests {
     #[test]
     fn a_wait_that_took_too_long_is_taken_off_the_next() {
         let mut pacer = Pacer::new(0.25, Duration::ZERO);
-        assert_eq!(pacer.owes(milliseconds(10), None), milliseconds(30));
+        assert_eq!(pacer.owes(milliseconds(10), |all| all), milliseconds(30));
         pacer.waited(milliseconds(50));
-        assert_eq!(pacer.owes(milliseconds(60), None), milliseconds(20));
+        assert_eq!(pacer.owes(milliseconds(60), |all| all), milliseconds(20));
     }
 
     #[test]
     fn a_wait_that_was_broken_off_is_made_up_for() {
         let mut pacer = Pacer::new(0.5, Duration::ZERO);
-        assert_eq!(pacer.owes(milliseconds(10), None), milliseconds(10));
+        assert_eq!(pacer.owes(milliseconds(10), |all| all), milliseconds(10));
         pacer.waited(milliseconds(14));
         pacer.pass_over(milliseconds(1000));
         assert_eq!(
-            pacer.owes(milliseconds(1000), None),
+            pacer.owes(milliseconds(1000), |all| all),
             milliseconds(6),
             "what passed while it was suspended is free"
         );
@@ -114,7 +113,7 @@ mod tests {
             for (work, overshoot, suspended) in stretches {
                 now += micros(work);
                 worked += micros(work);
-                let owed = pacer.owes(now, None);
+                let owed = pacer.owes(now, |all| all);
                 if !owed.is_zero() {
                     late = micros(overshoot);
                     now += owed + late;

@@ -86,7 +86,7 @@ impl Progress {
         let pacing = (speed < 1.0).then(|| Pacing {
             speed,
             part,
-            worked_ns: AtomicU64::new(0),
+            counted_ns: AtomicU64::new(0),
             epoch: Instant::now(),
             look_at_ns: AtomicU64::new(0),
             pacer: Mutex::new(Pacer::new(speed, Duration::ZERO)),

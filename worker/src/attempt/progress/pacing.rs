@@ -2,7 +2,7 @@
 
 use super::{PACED, Progress};
 use crate::attempt::pace::Pacer;
-use crate::machine::thread_cpu_ns;
+use crate::machine::{thread_cpu_ns, thread_ready_ns};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,8 @@ const WAIT_SLICE: Duration = Duration::from_millis(100);
 /// Part of an attempt's time that a slow slot extends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SlowPart {
-    /// All time of an attempt, as on a slower machine with slower disks.
+    /// All time of an attempt, as on a slower machine with slower disks. Its waiting for a processor takes the usual time:
+    /// other programs cause it, and a slot of speed 0.03 would make 1 ms of it 33 ms.
     AllTime,
     /// Computation of its thread; sleeping and waiting take the usual time.
     Computing,
@@ -25,8 +26,8 @@ pub(crate) enum SlowPart {
 pub(super) struct Pacing {
     pub(super) speed: f64,
     pub(super) part: SlowPart,
-    /// CPU time of the attempt's thread at the last check, nanoseconds.
-    pub(super) worked_ns: AtomicU64,
+    /// Time that the attempt's thread had computed, or had waited for a processor, at the last check, nanoseconds.
+    pub(super) counted_ns: AtomicU64,
     /// Start of the pacer's clock.
     pub(super) epoch: Instant,
     /// Time of the next check by that clock, nanoseconds.
@@ -40,15 +41,23 @@ impl Pacing {
         self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the computation of the attempt's thread since the last check, if only that counts. Called by that thread
-    /// only.
-    pub(super) fn computed(&self) -> Option<Duration> {
-        if self.part == SlowPart::AllTime {
-            return None;
+    /// Counts the work since the last check, and returns the time to wait for it. Called by the attempt's thread only.
+    pub(super) fn owes(&self, now: Duration) -> Duration {
+        let counted = self.count();
+        let mut pacer = self.pacer();
+        match self.part {
+            SlowPart::AllTime => pacer.owes(now, |passed| passed.saturating_sub(counted)),
+            SlowPart::Computing => pacer.owes(now, |passed| counted.min(passed)),
         }
-        let now = thread_cpu_ns();
-        let before = self.worked_ns.swap(now, Relaxed);
-        Some(Duration::from_nanos(now.saturating_sub(before)))
+    }
+
+    /// Returns the thread's computation, or its waiting for a processor, since the last call.
+    pub(super) fn count(&self) -> Duration {
+        let now = match self.part {
+            SlowPart::AllTime => thread_ready_ns(),
+            SlowPart::Computing => thread_cpu_ns(),
+        };
+        Duration::from_nanos(now.saturating_sub(self.counted_ns.swap(now, Relaxed)))
     }
 
     fn look_at(&self, time: Duration) {
@@ -72,13 +81,14 @@ impl Progress {
     fn wait_for_work(&self, pacing: &Pacing, unless_asked: bool) {
         loop {
             let before = pacing.epoch.elapsed();
-            let owed = pacing.pacer().owes(before, pacing.computed());
+            let owed = pacing.owes(before);
             if owed.is_zero() || self.is_cancelled() || (unless_asked && self.is_asked()) {
                 break;
             }
             self.hold.sleep(owed.min(WAIT_SLICE), unless_asked);
             let after = pacing.epoch.elapsed();
             pacing.pacer().waited(after);
+            pacing.count();
             self.paced_ns.fetch_add((after - before).as_nanos() as u64, Relaxed);
         }
         let next = pacing.pacer().next_look();
@@ -92,7 +102,7 @@ impl Progress {
         if let Some(pacing) = &self.pacing {
             let now = pacing.epoch.elapsed();
             *pacing.pacer() = Pacer::new(pacing.speed, now);
-            pacing.worked_ns.store(thread_cpu_ns(), Relaxed);
+            pacing.count();
             let next = pacing.pacer().next_look();
             pacing.look_at(next);
             self.signals.fetch_or(PACED, Relaxed);
@@ -115,5 +125,40 @@ impl Progress {
             self.hold.sleep(rest.min(WAIT_SLICE), false);
             self.paced_ns.fetch_add(before.elapsed().as_nanos() as u64, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn waiting_for_a_processor_is_not_made_longer() {
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let processors = std::thread::available_parallelism().map_or(2, usize::from);
+            // Three threads for each processor: the attempt computes for about a third of its time.
+            for _ in 0..3 * processors {
+                scope.spawn(|| while !ended.load(Relaxed) {});
+            }
+            let progress = Progress::new(0.5, None);
+            progress.start(0);
+            let (started, computed) = (Instant::now(), thread_cpu_ns());
+            while thread_cpu_ns() - computed < 100_000_000 {
+                progress.keep_pace(false);
+            }
+            progress.settle();
+            let (passed, computed) = (started.elapsed(), thread_cpu_ns() - computed);
+            ended.store(true, Relaxed);
+            let paced = progress.paced_ns.load(Relaxed);
+            let ready = passed.as_nanos() as u64 - paced - computed;
+            assert!(
+                computed < ready,
+                "other threads took too little: {computed} ns of computing, {ready} ns of waiting"
+            );
+            let ratio = paced as f64 / computed as f64;
+            assert!((0.9..1.2).contains(&ratio), "waited {ratio} times as long as it computed");
+        });
     }
 }

@@ -78,7 +78,7 @@ impl Progress {
             self.signals.fetch_and(!ASKED, Relaxed);
             if let Some(pacing) = &self.pacing {
                 // Work since the last check is owed when it continues.
-                pacing.pacer().owes(pacing.epoch.elapsed(), pacing.computed());
+                pacing.owes(pacing.epoch.elapsed());
             }
         };
         let before = Instant::now();
@@ -92,6 +92,7 @@ impl Progress {
         self.suspended_ns.fetch_add(before.elapsed().as_nanos() as u64, Relaxed);
         if let Some(pacing) = &self.pacing {
             pacing.pacer().pass_over(pacing.epoch.elapsed());
+            pacing.count();
         }
     }
 

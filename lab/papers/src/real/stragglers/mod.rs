@@ -4,6 +4,7 @@
 //! Not here: the splits' queues and the exact sojourn times (`crate::stragglers`).
 
 mod application;
+mod lengths;
 pub(super) mod sojourn;
 mod words;
 
@@ -20,6 +21,7 @@ use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::protocol::Slots;
+use lengths::MeasuredLengths;
 pub(super) use words::WORDS;
 
 /// Number of workers, with a slot for maps and one for reduces. Every second one is slower.
@@ -96,7 +98,7 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
     let interval = maps / (LOAD * rate);
     let duration = context.scaled(0.2, 1.0, 5.0) * RUN_SECONDS;
     let jobs = (duration / interval).ceil().clamp(4.0, 400.0) as u32;
-    let repetitions = context.scaled(1, if application.name == FEW { 6 } else { 12 }, 20);
+    let repetitions = context.scaled(1, application.repetitions, 20);
     let draw = |seed| work.draw(jobs, interval, [maps, reduces], seed);
     let simulated = context.scaled(20, 300, 1000);
     let draws = SimulatedDraws {
@@ -104,15 +106,20 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
         first_seed: context.first_seed,
         skipped: WARM_UP_JOBS,
     };
+    let runs = work.workload(application.title, context.first_seed, &context.draws(repetitions, draw));
+    let comparison =
+        context.compare(application.name, &runs, &config, application.contenders.clone(), repetitions)?;
     let control = if application.name == FEW {
         Control::default()
     } else {
         (context.progress)(&format!("{}: simulating", application.name));
+        let (lengths, first) = (MeasuredLengths::new(&comparison), context.first_seed);
+        let draw = |contender: &str, seed: u64| {
+            let repetition = seed.wrapping_sub(first);
+            lengths.give(work, draw(seed), (contender, repetition), seed)
+        };
         Control::simulate(&config, &application.contenders, draws, draw)?
     };
-    let runs = work.workload(application.title, context.first_seed, &context.draws(repetitions, draw));
-    let comparison =
-        context.compare(application.name, &runs, &config, application.contenders.clone(), repetitions)?;
     let holes = holes![
         name = application.name,
         title = application.title,
@@ -157,7 +164,7 @@ fn all(context: &RealContext<'_>) -> Vec<Application> {
     let real = |name, title, kind| {
         let data = vec![text.clone()];
         let work = ApplicationWork::Program { kind: Box::new(kind), data, maps: MAPS };
-        Application { name, title, work, speeds: SPEEDS, contenders: contenders.clone() }
+        Application { name, title, work, speeds: SPEEDS, contenders: contenders.clone(), repetitions: 18 }
     };
     let grep = JobKind { reduces: None, ..kind("grep", &["-c", "(a[a-z]+|o[a-z]+)e\\b", "{data}/text"]) };
     let mut all = vec![
@@ -189,5 +196,6 @@ fn sleeping(
     contenders: Vec<Contender>,
 ) -> Application {
     let work = ApplicationWork::Sleep { maps, least };
-    Application { name, title, work, speeds: SLEEPING_SPEEDS, contenders }
+    let repetitions = if name == FEW { 6 } else { 12 };
+    Application { name, title, work, speeds: SLEEPING_SPEEDS, contenders, repetitions }
 }
