@@ -234,11 +234,12 @@ def submit(
     runs = [given for given in inputs if isinstance(given, JobRun)]
     if runs and len(runs) != len(inputs):
         raise ValueError("inputs are all files of lines or all earlier jobs: a mapper has one kind of arguments")
-    roles = {"mapper": job.mapper, "reducer": job.reducer, "combiner": job.combiner}
+    roles = {name: getattr(job, name) for name in ("mapper", "reducer", "combiner", "partitioner", "group")}
     functions = {role: function for role, function in roles.items() if function is not None}
     if job.per_file and runs:
         raise ValueError("per_file=True reads files, and an earlier job has pairs: leave out per_file")
-    settings = {"input": "pairs" if runs else "files" if job.per_file else "lines", "pickled": job.pickled}
+    kind = "pairs" if runs else "files" if job.per_file else "lines"
+    settings: Dict[str, Any] = {"input": kind, "pickled": job.pickled, "reduces": job.reduces}
     packed = shipping.archive(functions, settings, job.modules)
     name = job.name or getattr(job.mapper, "__name__", "job")
     directory = tempfile.TemporaryDirectory(prefix="gristmill-python-")
@@ -256,6 +257,10 @@ def submit(
         words += ["-numReduceTasks", "0"]
     else:
         words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} job.zip reduce"]
+    if job.partitioner or job.group:
+        words += ["-D", "gristmill.streaming.placed=true"]
+    for file in job.files:
+        words += ["-file", _shipped(file)]
     for key, value in job.properties:
         words += ["-D", f"{key}={value}"]
     # The mapper's input; all else are pairs, and each task reports its end.
@@ -299,6 +304,16 @@ def _files(inputs: Sequence[Union[Path, JobRun]]) -> List[str]:
         if "\n" in name or "\r" in name:
             raise ValueError(f"{name!r}: a path of a file has no line end")
     return names
+
+
+def _shipped(file: Path) -> str:
+    """Checks a file that is sent with a job, and returns its path."""
+    path = pathlib.Path(file).absolute()
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file: files= takes files that tasks open by their names")
+    if path.name == "job.zip" or any(letter in str(path) for letter in "#,"):
+        raise ValueError(f"{path}: a file of files= has no # and no comma in its path, and is not called job.zip")
+    return str(path)
 
 
 def _listed(path: str) -> str:

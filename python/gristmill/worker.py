@@ -14,6 +14,7 @@ import pickle
 import sys
 import traceback
 import zipimport
+import zlib
 from collections import defaultdict
 from operator import itemgetter
 from types import GeneratorType
@@ -130,6 +131,39 @@ class Combined(Collector):
             count(f"{name} records", amount, FRAMEWORK)
 
 
+class Placed(Writer):
+    """Writes pairs whose keys have the number of their part and their group in front."""
+
+    def __init__(self, out: BinaryIO, functions: Dict[str, Callable[..., Any]], parts: int) -> None:
+        super().__init__(out)
+        self.group, self.partitioner = functions.get("group"), functions.get("partitioner")
+        self.parts = parts
+
+    def _take(self, keys: List[Any], values: List[Any], size: int) -> None:
+        super()._take([self.placed(key) for key in keys], values, size)
+
+    def placed(self, key: Any) -> Tuple[Any, ...]:
+        """Returns the key that is sent for a key."""
+        group = self.group(key) if self.group else key
+        if self.partitioner:
+            part = self.partitioner(group, self.parts)
+            if type(part) is not int or not 0 <= part < self.parts:
+                raise ValueError(f"the partitioner gave {part!r} for {group!r}: it must give a number from 0 to {self.parts - 1}")
+        else:
+            part = zlib.crc32(typed_bytes.encoded(group)) % self.parts
+        return (part, group, key) if self.group else (part, group)
+
+
+def groups_of(stream: BinaryIO, job: Dict[str, Any], placed: bool) -> Iterator[Tuple[Any, Iterator[Any]]]:
+    """Yields the groups of a reduce: what the reducer gets as the key, and the values."""
+    pairs = read(stream, job["pickled"])
+    if placed:
+        # Not by the group itself: 1, 1.0 and True are equal.
+        pairs = ((typed_bytes.encoded(key_of(key)[1]), value) for key, value in pairs)
+    for key, group in itertools.groupby(pairs, key=itemgetter(0)):
+        yield key_of(key), map(itemgetter(1), group)
+
+
 def lines(stream: BinaryIO) -> Iterator[str]:
     for line in stream:
         yield line[:-1].decode("utf-8", "surrogateescape")
@@ -157,8 +191,8 @@ def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], strea
 
 def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
     reducer = functions["reducer"]
-    groups = itertools.groupby(read(stream, job["pickled"]), key=itemgetter(0))
-    results = (reducer(key_of(key), map(itemgetter(1), group)) for key, group in groups)
+    groups = groups_of(stream, job, "group" in functions or "partitioner" in functions)
+    results = (reducer(key, values) for key, values in groups)
     writer.pairs("reducer", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("reducer"), results)))
     writer.flush()
 
@@ -209,7 +243,7 @@ def main() -> None:
     # User code, and processes that it starts, get neither the input nor the output of pairs: their own output goes to
     # the log.
     stream = Input(os.dup(0))
-    writer = Writer(os.fdopen(os.dup(1), "wb"))
+    out = os.fdopen(os.dup(1), "wb")
     end = os.dup(2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
@@ -220,6 +254,8 @@ def main() -> None:
     task = os.getpid()
     try:
         job, functions = load(sys.argv[0])
+        placed = "group" in functions or "partitioner" in functions
+        writer = Placed(out, functions, job["reduces"]) if placed and role == "map" else Writer(out)
         if role == "map":
             map_all(functions, job, io.BufferedReader(stream), writer)
         else:

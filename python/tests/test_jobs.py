@@ -1,6 +1,8 @@
 """Jobs of functions on an embedded cluster, with the program in the wheel."""
+import bisect
 import collections
 import pathlib
+import random
 import signal
 import subprocess
 import sys
@@ -53,6 +55,76 @@ def test_values_and_keys_come_as_they_were_given(text, run):
     assert len(result) == 8
     assert {type(key) for key, _ in result} == {type(None), bool, int, float, str, bytes, tuple}
     assert all(lines == sorted(TEXT.splitlines()) for _, lines in result)
+
+
+def test_keys_of_a_part_come_in_the_order_of_their_values(tmp_path, run):
+    seed = time.time_ns() % 1_000_000
+    print("seed", seed)
+    draw = random.Random(seed)
+    plain = [
+        lambda: draw.random() < 0.5,
+        lambda: draw.choice([draw.randint(-3, 3), draw.randint(-(1 << 63), (1 << 63) - 1)]),
+        lambda: draw.choice([draw.uniform(-2, 2), 1e300, -1e-300, float("inf")]),
+        lambda: bytes(draw.choices(b"\0\1a\xff", k=draw.randint(0, 3))),
+        lambda: "".join(draw.choices("\0ab\u00e9\uffff\U0001f600", k=draw.randint(0, 3))),
+    ]
+    keys = [draw.choice(plain)() for _ in range(300)]
+    keys += [tuple(draw.choice(plain)() for _ in range(draw.randint(0, 3))) for _ in range(200)]
+    ranks = {kind: rank for rank, kind in enumerate((bool, int, float, bytes, str, tuple))}
+
+    def rank(key):
+        return ranks[type(key)], tuple(map(rank, key)) if type(key) is tuple else key
+
+    (tmp_path / "numbers").write_text("".join(f"{number}\n" for number in range(len(keys))))
+    job = gristmill.Job(lambda line: [(keys[int(line)], 1)], total)
+    found = [key for key, _ in run(job, tmp_path / "numbers")]
+    assert list(map(rank, found)) == sorted(set(map(rank, keys)))
+
+
+def test_partitioner_chooses_the_part_of_a_key(text, run):
+    bounds = ["c", "p"]
+
+    def by_range(key, reduces):
+        assert reduces == 3
+        return bisect.bisect(bounds, key)
+
+    for combiner in (None, total):
+        result = run(gristmill.Job(words, total, combiner=combiner, reduces=3, partitioner=by_range), text)
+        assert list(result) == sorted(WORDS.items())
+    for wrong in (3, -1, "1", True):
+        with pytest.raises(gristmill.FunctionError, match=r"it must give a number from 0 to 2"):
+            run(gristmill.Job(words, total, reduces=3, partitioner=lambda key, reduces: wrong), text)
+
+
+def test_values_of_a_group_come_in_the_order_of_its_keys(tmp_path, run):
+    visits = [(f"user{number * 7 % 5}", number * 37 % 101) for number in range(100)]
+    (tmp_path / "visits").write_text("".join(f"{user} {at}\n" for user, at in visits))
+
+    def by_time(line):
+        user, at = line.split()
+        yield (user, int(at)), int(at)
+
+    def listed(user, times):
+        yield user, list(times)
+
+    job = gristmill.Job(by_time, listed, reduces=2, group=lambda key: key[0])
+    expected = {user: sorted(at for other, at in visits if other == user) for user, _ in visits}
+    assert dict(run(job, tmp_path / "visits")) == expected
+    alike = gristmill.Job(lambda line: [(key, 1) for key in (1, 1.0, True)], total, group=lambda key: key)
+    assert sorted(type(key).__name__ for key, _ in run(alike, tmp_path / "visits")) == ["bool", "float", "int"]
+
+
+def test_files_are_in_the_directory_of_each_task(tmp_path, text, run):
+    (tmp_path / "stop words").write_text("the a\n")
+
+    def without(line):
+        stop = set(open("stop words").read().split())
+        return ((word, 1) for word in line.split() if word not in stop)
+
+    job = gristmill.Job(without, total, files=[tmp_path / "stop words"])
+    assert dict(run(job, text)) == {word: count for word, count in WORDS.items() if word not in ("the", "a")}
+    with pytest.raises(FileNotFoundError, match="files= takes files"):
+        run(gristmill.Job(without, total, files=[tmp_path]), text)
 
 
 def test_bytes_that_are_no_text_come_back(tmp_path, run):

@@ -47,6 +47,9 @@ const DEFAULT_SYSTEM: &str = "fs.defaultFS";
 /// Property of jobs of the Python package: `lines` or `pairs`, the mapper's input. All other pairs have lengths.
 const PAIRS: &str = "gristmill.streaming.pairs";
 
+/// Property of such jobs: true if keys are tuples whose first part is the number of their part.
+const PLACED: &str = "gristmill.streaming.placed";
+
 /// Time without progress after which a command is killed unless `mapreduce.task.timeout` is set, milliseconds.
 const TIMEOUT_MS: u64 = 600_000;
 
@@ -377,6 +380,7 @@ impl TypedOptions {
 
     fn partition(&self) -> Result<PartRule, StreamError> {
         match self.class(PARTITIONER) {
+            None if self.truth(PLACED) == Some(true) => Ok(PartRule::Chosen),
             None | Some("HashPartitioner") => Ok(PartRule::Hash),
             Some("KeyFieldBasedPartitioner") => {
                 Ok(PartRule::Fields(match self.number("num.key.fields.for.partition")? {

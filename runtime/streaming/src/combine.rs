@@ -61,9 +61,12 @@ impl Gathered {
         let scratch = &mut PairScratch::default();
         let mut sink = EmitPairs { job, place, coding, scratch, gathered: None, emitted: 0, out };
         let mut command = TaskCommand::start(job, place, words, &format!("combine-{}", self.rounds))?;
+        let mut key = Vec::new();
         for pair in &self.pairs {
-            let pair = coding.decode(&bytes[pair.begin..pair.value], &bytes[pair.value..pair.end])?;
-            command.feed_pair(pair, &mut sink)?;
+            let (own, value) = coding.decode(&bytes[pair.begin..pair.value], &bytes[pair.value..pair.end])?;
+            key.clear();
+            coding.push_key(own, &mut key)?;
+            command.feed_pair((&key, value), &mut sink)?;
         }
         command.finish(&mut sink)?.count(|name, n| sink.out.count(name, n));
         let pairs = self.pairs.len() as u64;

@@ -1,10 +1,12 @@
 //! Partitions and order of keys: Hadoop's partitions, bit by bit, and the pairs of the engine that
 //! represent them.
 //!
-//! Keys that are sorted by their bytes are sent unchanged. With a comparator, the engine's key is the
-//! number of the partition and bytes with the comparator's order. The key itself is sent in the value.
+//! Keys that are sorted by their bytes are sent unchanged, and keys of functions in a form that has the order of their values.
+//! With a comparator, the engine's key is the number of the partition and bytes with the comparator's order. The key itself is
+//! sent in the value.
 
 use super::key_specs::KeySpecs;
+use super::typed_keys::{first_integer, push_ordered, push_typed};
 use gristmill_worker::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -16,6 +18,8 @@ pub enum PartRule {
     Hash,
     /// By parts of it, like `KeyFieldBasedPartitioner`.
     Fields(KeySpecs),
+    /// By the first part of the key, which is a tuple: its function has chosen.
+    Chosen,
 }
 
 /// Returns the hash of these bytes after others whose hash is `before`: `h = 31 h + b` for each signed
@@ -39,6 +43,7 @@ impl PartRule {
         let hash = match self {
             // Hadoop starts at 1 here.
             Self::Hash => hash_bytes(1, key),
+            Self::Chosen => first_integer(key).unwrap_or(0) as i32,
             Self::Fields(specs) if specs.is_empty() => hash_of_string(key),
             Self::Fields(_) if key.is_empty() => return 0,
             // Java converts the key to a text first.
@@ -54,8 +59,16 @@ impl PartRule {
 /// Conversion of pairs of the job to pairs of the engine and back.
 pub(super) struct KeyCoding {
     pub partition: PartRule,
-    /// Order of keys; equal ones may have different bytes. `None` for the order of their bytes.
-    pub order: Option<KeySpecs>,
+    pub order: KeyOrder,
+}
+
+/// Order of keys.
+pub(super) enum KeyOrder {
+    Bytes,
+    /// By parts of keys; equal ones may have different bytes.
+    Fields(KeySpecs),
+    /// That of the values which the keys are, as typed bytes.
+    Typed,
 }
 
 /// Bytes of a partition's number before a key, and of a key's length before a value.
@@ -70,12 +83,18 @@ impl KeyCoding {
         scratch: &mut PairScratch,
         out: &mut Emitter<ByteString, ByteString>,
     ) -> TaskResult {
-        if self.order.is_none() {
-            out.emit(key, value);
-            return Ok(());
+        match &self.order {
+            KeyOrder::Bytes => out.emit(key, value),
+            KeyOrder::Typed => {
+                scratch.key.clear();
+                push_ordered(key, &mut scratch.key).ok_or_else(no_key)?;
+                out.emit(&scratch.key, value);
+            }
+            KeyOrder::Fields(_) => {
+                self.encode((key, value), partitions, scratch)?;
+                out.emit(&scratch.key, &scratch.value);
+            }
         }
-        self.encode((key, value), partitions, scratch)?;
-        out.emit(&scratch.key, &scratch.value);
         Ok(())
     }
 
@@ -88,8 +107,11 @@ impl KeyCoding {
     ) -> TaskResult {
         scratch.key.clear();
         scratch.value.clear();
-        let Some(order) = &self.order else {
-            scratch.key.extend_from_slice(key);
+        let KeyOrder::Fields(order) = &self.order else {
+            match &self.order {
+                KeyOrder::Typed => push_ordered(key, &mut scratch.key).ok_or_else(no_key)?,
+                _ => scratch.key.extend_from_slice(key),
+            }
             scratch.value.extend_from_slice(value);
             return Ok(());
         };
@@ -103,9 +125,9 @@ impl KeyCoding {
         Ok(())
     }
 
-    /// Returns the pair of the job in a pair of the engine.
+    /// Returns the pair of the job in a pair of the engine; its key as [`push_key`](Self::push_key) wants it.
     pub fn decode<'a>(&self, key: &'a [u8], value: &'a [u8]) -> TaskResult<(&'a [u8], &'a [u8])> {
-        if self.order.is_none() {
+        if !matches!(self.order, KeyOrder::Fields(_)) {
             return Ok((key, value));
         }
         let pair = value
@@ -113,6 +135,22 @@ impl KeyCoding {
             .and_then(|(length, rest)| rest.split_at_checked(u32::from_be_bytes(*length) as usize));
         pair.ok_or_else(|| TaskError::new("a pair of the map output has no key in its value"))
     }
+
+    /// Appends the key of the job in a decoded pair.
+    pub fn push_key(&self, key: &[u8], out: &mut Vec<u8>) -> TaskResult {
+        match self.order {
+            KeyOrder::Typed => push_typed(key, out)
+                .ok_or_else(|| TaskError::new("a key of the map output has lost its form")),
+            _ => {
+                out.extend_from_slice(key);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn no_key() -> TaskError {
+    TaskError::new("the command wrote a key that is no plain value, or has too many tuples within each other")
 }
 
 /// Buffers of a pair of the engine.
@@ -130,7 +168,7 @@ impl Partitioner for KeyPartitioner {
 
     fn partition(&self, key: &[u8], partitions: u32) -> u32 {
         match key.first_chunk::<NUMBER_BYTES>() {
-            Some(number) if self.0.order.is_some() => u32::from_be_bytes(*number),
+            Some(number) if matches!(self.0.order, KeyOrder::Fields(_)) => u32::from_be_bytes(*number),
             _ => self.0.partition.part(key, partitions),
         }
     }

@@ -29,6 +29,7 @@ mod reported;
 mod sink;
 #[cfg(test)]
 mod tests;
+mod typed_keys;
 
 pub use bundle::{BUNDLE_BYTES_MAX, write_bundle};
 pub use command::split_command;
@@ -41,7 +42,7 @@ pub use reported::{CounterSum, counter_sums};
 
 use gristmill_worker::api::MapReducePlan;
 use gristmill_worker::prelude::*;
-use keys::{KeyCoding, KeyPartitioner};
+use keys::{KeyCoding, KeyOrder, KeyPartitioner};
 use map::{StreamMapOnly, StreamMapper};
 use reduce::StreamReducer;
 use std::sync::Arc;
@@ -61,7 +62,12 @@ impl Job for StreamingJob {
             let plan = JobPlan::map_only(input, move || StreamMapOnly::new(job.clone()));
             return Ok(bundle.into_iter().fold(plan, JobPlan::side));
         }
-        let coding = Arc::new(KeyCoding { partition: self.partition.clone(), order: self.order.clone() });
+        let order = match &self.order {
+            _ if self.has_lengths => KeyOrder::Typed,
+            Some(specs) => KeyOrder::Fields(specs.clone()),
+            None => KeyOrder::Bytes,
+        };
+        let coding = Arc::new(KeyCoding { partition: self.partition.clone(), order });
         let (of_map, of_reduce) = (coding.clone(), coding.clone());
         let for_reduce = job.clone();
         let plan = JobPlan::map(input, move || StreamMapper::new(job.clone(), of_map.clone()))

@@ -55,7 +55,7 @@ impl Reducer for StreamReducer {
             // All values of a group come with its first key, even if equal keys have different bytes.
             if is_first {
                 self.key.clear();
-                self.key.extend_from_slice(own_key);
+                self.coding.push_key(own_key, &mut self.key)?;
                 is_first = false;
             }
             match &mut self.command {

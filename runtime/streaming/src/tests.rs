@@ -101,7 +101,7 @@ proptest! {
     fn pairs_come_back_as_they_were(
         key in proptest::collection::vec(any::<u8>(), 0..20), value in proptest::collection::vec(any::<u8>(), 0..20),
     ) {
-        for order in [None, Some(KeySpecs::parse("-k2n", "\t").unwrap())] {
+        for order in [keys::KeyOrder::Bytes, keys::KeyOrder::Fields(KeySpecs::parse("-k2n", "\t").unwrap())] {
             let coding = KeyCoding { partition: PartRule::Hash, order };
             let mut scratch = keys::PairScratch::default();
             coding.encode((&key, &value), 7, &mut scratch).unwrap();
