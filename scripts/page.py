@@ -165,6 +165,15 @@ def check(cluster: Cluster, browser: Browser, pictures):
     if pictures:
         browser.picture(pictures / "next.png")
 
+    # Tables are found and sorted by what their reader types and clicks.
+    browser.run("const find = document.getElementById('jobs-search'); find.value = 'SYNTH'; find.dispatchEvent(new Event('input'))")
+    browser.until("only the jobs that were looked for", "document.querySelectorAll('#jobs-table tbody tr').length === 1")
+    browser.run("const find = document.getElementById('jobs-search'); find.value = ''; find.dispatchEvent(new Event('input'))")
+    for direction, first in ("ascending", "worker-1"), ("descending", "worker-2"):
+        browser.run("document.querySelector('#workers-table th button').click()")
+        browser.until(f"workers, {direction}", f"document.querySelector('#workers-table th').getAttribute('aria-sort') === '{direction}'"
+                      f" && document.querySelector('#workers-table tbody tr').innerText.startsWith('{first}')")
+
     killed = children(cluster.workers[0].pid)
     assert killed, "a worker process to kill"
     os.kill(killed[0], signal.SIGKILL)
@@ -202,7 +211,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
     if pictures:
         browser.picture(pictures / "job.png")
     browser.run("location.hash = '#job-1'")
-    browser.until("the hostile parameters as text", "document.getElementById('job-parameters').innerText.includes('<img src=x onerror=alert(1)>')")
+    browser.until("the hostile parameters as text", "document.getElementById('job-parameters').textContent.includes('<img src=x onerror=alert(1)>')")
     assert browser.run("return document.querySelectorAll('img, b b, #job script').length") == 0, "text became elements"
 
     # A browser without a link is shown a hint and no data.

@@ -148,7 +148,7 @@ def job(number: int, state: str, now: int) -> dict:
     tasks = {"total": 40, "running": 2, "done": 20}
     return {"job": number, "name": f"a-job-with-quite-a-long-name-{number}", "parameters": "{}", "state": state, "maps": tasks, "reduces": tasks,
             "segments_total": 9_000_000, "arrived_ns": now - 200 * SECOND, "started_ns": now - 190 * SECOND, "maps_done_ns": None,
-            "shuffle_done_ns": None, "ended_ns": now - SECOND if ended else None, "totals": totals, "counters": {}, "incidents": [],
+            "shuffle_done_ns": None, **dict.fromkeys(("submitted_at", "started_at", "ended_at"), "2026-11-30T17:40:25.123Z"), "ended_ns": now - SECOND if ended else None, "totals": totals, "counters": {}, "incidents": [],
             "failure": None, "work": {"whole": [90.0, 2.0, 9.0], "left": [40.0, 1.0, 9.0]}, "pool": "a-pool", "priority": 3, "weight": 2.0, "deadline_ns": now + 60 * SECOND}
 
 
@@ -214,6 +214,8 @@ def wanting(browser: Browser, worse: str = "") -> list:
                 found += [f"{where}: too faint: {weak}" for weak in weak_texts(browser)]
                 if not shown:
                     found += [f"{where}: too faint: {weak}" for weak in weak_drawings(browser)]
+                found += [f"{where}: does not fit into its tile: {text}" for text in browser.run(
+                    "return [...document.querySelectorAll('.tiles b')].filter((b) => b.clientWidth < b.scrollWidth).map((b) => b.innerText)")]
                 whole = browser.run("return document.documentElement.scrollWidth")
                 if width < whole:
                     found.append(f"{where}: {whole} px wide, scrolls sideways")
@@ -266,7 +268,9 @@ def self_test(browser: Browser):
     assert any("too faint" in line for line in faint), "faint headings are not found"
     wide = wanting(browser, "#jobs-title { min-width: 600px }")
     assert any("scrolls sideways" in line for line in wide), "a wide heading is not found"
-    print("a page with faint texts and one that is too wide are found wanting")
+    long = wanting(browser, ".tiles b { letter-spacing: 60px }")
+    assert any("does not fit" in line for line in long), "numbers wider than their tile are not found"
+    print("a page with faint texts, one with wide numbers and one that is too wide are found wanting")
 
 
 def main() -> int:

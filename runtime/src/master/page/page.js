@@ -3,7 +3,7 @@
 // Foreign text is set as text, never as markup.
 
 const HUES = [36, 205, 330, 140, 265, 15, 180, 95, 300, 230];
-const KEPT_SECONDS = 320, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
+const KEPT_SECONDS = 1830, KEPT_PER_WORKER = 6000, ROWS_MAX = 300;
 const FRAME_MS = 100, SILENCE_MS = 5000, AHEAD_MS = 2000, TURNS_MS = 1000, TURNS_SHOWN = 20, BUCKETS = 60;
 // An attempt may start this long before the recorded end of the previous one; it was not queued then.
 const OVERLAP_NS = 2e5, QUEUED_MIN_NS = 2e7;
@@ -208,6 +208,7 @@ function bytes(count) {
   return (unit && count < 10 ? count.toFixed(1) : count.toFixed(0)) + " " + units[unit];
 }
 
+const timeOfDay = (text) => (text ? new Date(text).toLocaleTimeString("en-GB") : "…");
 const taskName = (attempt) => (attempt.kind ? "reduce-" : "map-") + attempt.index;
 const jobName = (id) => "job-" + id;
 const colour = (job, light) => `hsl(${HUES[job % HUES.length]} 62% ${light + (dark.matches ? 6 : 0)}%)`;
@@ -227,10 +228,38 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+/** The column by which each table is sorted, if its reader has chosen one. */
+const orders = new WeakMap();
+
+/** Rows in the order that the reader has chosen. Cells are compared by their `by`, else by their text. */
+function inOrder(body, rows) {
+  const order = orders.get(body);
+  if (!order) return rows;
+  const value = ({ by, text, node }) => by ?? text ?? node?.textContent ?? "";
+  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+  return [...rows].sort((a, b) => order.sign * compare(value(a[order.column]), value(b[order.column])));
+}
+
+/** Makes the headings of a table buttons: one sorts by its column, sorts in the other direction, and returns to the order of the page. */
+function sortable(table) {
+  const body = table.tBodies[0], headings = [...table.tHead.rows[0].cells];
+  headings.forEach((heading, column) => {
+    const button = element("button", { type: "button", class: "heading" }, heading.textContent);
+    heading.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const sign = orders.get(body)?.column === column ? orders.get(body).sign - 2 : 1;
+      if (sign < -1) orders.delete(body); else orders.set(body, { column, sign });
+      headings.forEach((other) => other.removeAttribute("aria-sort"));
+      if (-1 <= sign) heading.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
+      tables = -Infinity;
+    });
+  });
+}
+
 /** Shows rows in a table's body, and touches only cells that have changed, so that links stay what is being clicked. */
 function fill(body, rows) {
   const focused = body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  rows.forEach((cells, at) => {
+  inOrder(body, rows).forEach((cells, at) => {
     const row = body.rows[at] ?? body.insertRow();
     cells.forEach(({ text, node, kind }, column) => {
       const words = node ? node.outerHTML : String(text ?? "");
@@ -341,9 +370,11 @@ function drawCluster() {
   const pills = [["policy", master.policy], ["placement", master.placement], ["estimator", master.estimator]];
   $("deciders").replaceChildren(...pills.map(([what, name]) => element("span", {}, element("b", {}, what), name)));
   jobs.sort((a, b) => rank(a) - rank(b) || (rank(a) === WAITS ? a.job - b.job : b.job - a.job));
-  fill($("jobs-table").tBodies[0], jobs.slice(0, ROWS_MAX).map(jobRow));
-  $("jobs-more").hidden = jobs.length <= ROWS_MAX;
-  $("jobs-more").textContent = `${jobs.length - ROWS_MAX} more are not shown; \`gristmill job list\` lists them.`;
+  const wanted = $("jobs-search").value.trim().toLowerCase();
+  const found = jobs.filter((job) => [jobName(job.job), job.name, job.owner, job.state].join(" ").toLowerCase().includes(wanted));
+  fill($("jobs-table").tBodies[0], found.slice(0, ROWS_MAX).map(jobRow));
+  $("jobs-more").hidden = found.length <= ROWS_MAX;
+  $("jobs-more").textContent = `${found.length - ROWS_MAX} more are not shown; \`gristmill job list\` lists them.`;
   $("jobs-table").hidden = !jobs.length;
   $("no-jobs").hidden = 0 < jobs.length;
   drawTurns(jobs);
@@ -449,12 +480,13 @@ function jobRow(job) {
   return [
     { node: name },
     { node: element("span", { class: "state " + job.state }, job.state) },
-    { node: phase(job.maps.done, job.maps.running, job.maps.total, colour(job.job, 48)) },
-    { text: job.reduces.total ? (job.shuffle_done_ns != null || ended(job) ? bytes(job.totals.shuffle_bytes) : fetched + " %, " + bytes(job.totals.shuffle_bytes)) : "" },
-    { node: phase(job.reduces.done, job.reduces.running, job.reduces.total, colour(job.job, 48)) },
-    { text: seconds(flow(job)), kind: "number" },
-    { text: rest == null ? "" : "~ " + seconds(rest), kind: "number" },
+    { node: phase(job.maps.done, job.maps.running, job.maps.total, colour(job.job, 48)), by: job.maps.total },
+    { text: job.reduces.total ? (job.shuffle_done_ns != null || ended(job) ? bytes(job.totals.shuffle_bytes) : fetched + " %, " + bytes(job.totals.shuffle_bytes)) : "", by: job.totals.shuffle_bytes },
+    { node: phase(job.reduces.done, job.reduces.running, job.reduces.total, colour(job.job, 48)), by: job.reduces.total },
+    { text: seconds(flow(job)), kind: "number", by: flow(job) },
+    { text: rest == null ? "" : "~ " + seconds(rest), kind: "number", by: rest ?? -1 },
     { text: order.join(", ") },
+    { text: timeOfDay(job.submitted_at), by: job.arrived_ns },
   ];
 }
 
@@ -468,12 +500,12 @@ function workerRow(worker, received, sent) {
     : worker.disk_full ? "disk full: gets no new tasks" : "working";
   return [
     { text: "worker-" + worker.worker }, { text: worker.host },
-    { node: phase(worker.running, 0, worker.slots) },
-    { text: bytes(worker.memory_bytes) + " (" + bytes(worker.memory_budget_bytes) + " for pairs)" },
-    { text: bytes(worker.disk_free_bytes), kind: "number" },
-    { text: bytes(received.get(worker.worker) ?? 0) + "/s", kind: "number" },
-    { text: bytes(sent.get(worker.worker) ?? 0) + "/s", kind: "number" },
-    { text: worker.speed === 1 ? "" : "× " + worker.speed, kind: "number" },
+    { node: phase(worker.running, 0, worker.slots), by: worker.running },
+    { text: bytes(worker.memory_bytes) + " (" + bytes(worker.memory_budget_bytes) + " for pairs)", by: worker.memory_bytes },
+    { text: bytes(worker.disk_free_bytes), kind: "number", by: worker.disk_free_bytes },
+    { text: bytes(received.get(worker.worker) ?? 0) + "/s", kind: "number", by: received.get(worker.worker) ?? 0 },
+    { text: bytes(sent.get(worker.worker) ?? 0) + "/s", kind: "number", by: sent.get(worker.worker) ?? 0 },
+    { text: worker.speed === 1 ? "" : "× " + worker.speed, kind: "number", by: worker.speed },
     { node: element("span", { class: "state " + (worker.away || worker.disk_full ? "away" : "") }, words) },
   ];
 }
@@ -749,6 +781,8 @@ function clearJob() {
   $("cancel-said").textContent = "";
   $("cancel-dialog").close();
   fill($("tasks-table").tBodies[0], []);
+  $("tasks-durations").textContent = "";
+  $("job-failure").hidden = true;
   $("path").hidden = $("skew").hidden = $("logs").hidden = $("counters").hidden = $("tasks-more").hidden = true;
   for (const kept of model.traces.keys()) if (kept !== shownJob()) model.traces.delete(kept);
 }
@@ -761,6 +795,8 @@ async function drawJob(id) {
   if (!job) { $("job-state").textContent = "not known to this master, or ended long ago"; return; }
   $("job-state").replaceChildren(element("span", { class: "state " + job.state }, job.state));
   drawCancelling(job);
+  $("job-failure").hidden = !job.failure;
+  $("job-failure").textContent = job.failure ? visible(job.failure.message) : "";
   $("job-parameters").textContent = visible(JSON.stringify(job.parameters));
   const span = (from, to) => (to == null ? "…" : seconds(to - from));
   const rest = left(job);
@@ -771,14 +807,15 @@ async function drawJob(id) {
     ["between workers", bytes(job.totals.shuffle_bytes)],
     ["reduces done" + (job.reduces.running ? `, ${job.reduces.running} run` : ""), job.reduces.total ? `${job.reduces.done} of ${job.reduces.total}` : "none"],
     ["records out", job.totals.records_out.toLocaleString("en")],
-    ["submitted", job.submitted_at ?? "…"], ["started", job.started_at ?? "…"], ["ended", job.ended_at ?? "…"],
+    ["submitted", timeOfDay(job.submitted_at)], ["started", timeOfDay(job.started_at)], ["ended", timeOfDay(job.ended_at)],
   ]);
   const counters = Object.entries(job.counters);
   $("counters").hidden = !counters.length;
   fill($("counters-table").tBodies[0], counters.map(([name, count]) => [{ text: name }, { text: count.toLocaleString("en"), kind: "number" }]));
   const trace = await traceOf(job);
   if (shownJob() !== id || !trace) return;
-  list($("job-why"), [...trace.why, ...job.incidents, ...(job.failure ? [job.failure.message] : [])]);
+  list($("job-why"), [...trace.why, ...counted(job.incidents)]);
+  drawDurations(trace);
   drawTasks(job, trace);
   drawPath(trace.path);
   const read = trace.attempts.filter((one) => one.attempt.task.kind === "Reduce" && one.end === "succeeded" && one.report);
@@ -790,6 +827,24 @@ async function drawJob(id) {
   const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${visible(entry.text)}`).join("\n");
   $("logs").hidden = !logs;
   if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
+}
+
+/** Equal sentences once, with their number. */
+function counted(sentences) {
+  const counts = new Map();
+  for (const sentence of sentences) counts.set(sentence, (counts.get(sentence) ?? 0) + 1);
+  return [...counts].map(([sentence, count]) => (count === 1 ? sentence : `${count} times: ${sentence}`));
+}
+
+/** How long the tasks took that have succeeded. */
+function drawDurations(trace) {
+  const words = ["Map", "Reduce"].flatMap((kind) => {
+    const took = trace.attempts.filter((one) => one.attempt.task.kind === kind && one.end === "succeeded")
+      .map((one) => one.ended_ns - (one.started_ns ?? one.launched_ns)).sort((a, b) => a - b);
+    const quantile = (share) => seconds(took[Math.ceil(share * took.length) - 1]);
+    return took.length < 2 ? [] : `${kind}s ran ${quantile(0.5)} in the median, ${quantile(0.95)} at the 95th percentile, ${quantile(1)} at most.`;
+  });
+  $("tasks-durations").textContent = words.join(" ");
 }
 
 /** By the name of the page's token, for what is shown alone: what is asked for the master's gate judges. */
@@ -901,8 +956,8 @@ function drawTasks(job, trace) {
     return [
       { text: `${task.kind.toLowerCase()}-${task.index}` + (epoch ? `, try ${epoch + 1}` : "") },
       { text: "worker-" + one.worker },
-      { text: seconds(one.launched_ns - job.arrived_ns), kind: "number" },
-      { text: seconds(ran(one)), kind: "number" },
+      { text: seconds(one.launched_ns - job.arrived_ns), kind: "number", by: one.launched_ns },
+      { text: seconds(ran(one)), kind: "number", by: ran(one) },
       { node: element("span", { class: "state " + (end.kind === "failed" ? "bad" : end.kind) }, ENDS[end.kind] ?? end.kind) },
       { node: element("details", { "data-task": `${task.kind.toLowerCase()}-${task.index}` }, element("summary", {}, end.words || one.reason), element("ul")), kind: "why" },
     ];
@@ -961,6 +1016,8 @@ $("slots").addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+for (const name of ["jobs-table", "workers-table", "tasks-table"]) sortable($(name));
+$("jobs-search").addEventListener("input", () => { tables = -Infinity; });
 $("tasks-table").addEventListener("toggle", explainTask, true);
 $("cancel").addEventListener("click", askToCancel);
 $("cancel-no").addEventListener("click", () => $("cancel-dialog").close());
