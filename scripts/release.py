@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds and tests a release: a static program in a tarball and in a wheel, with licences, a bill of materials and checksums.
+"""Builds and tests a release: a static program in a tarball, a package of Debian and a wheel, with licences, a bill of materials and checksums.
 
 usage: scripts/release.py build [--profile dist] [--target-dir DIR] [--out target/dist-files]
        scripts/release.py try [--out DIR]     installs it in an empty root directory, runs it there and tests the wheel (root)
@@ -36,6 +36,11 @@ STATIC = "-C target-feature=+crt-static"
 RANDOMNESS = '--cfg getrandom_backend="linux_getrandom"'
 LICENCE_NAMES = ("license", "licence", "copying", "notice", "unlicense", "copyright")
 NAMESPACE = uuid.UUID("7d8a3c52-5a53-4a5f-9d0b-1c7f6f1f6f10")
+# Places of the files of the tarball in Debian; a man page is compressed.
+DEBIAN_PLACES = {"gristmill": "bin/gristmill", "completions/gristmill.bash": "share/bash-completion/completions/gristmill",
+                 "completions/_gristmill": "share/zsh/vendor-completions/_gristmill",
+                 "completions/gristmill.fish": "share/fish/vendor_completions.d/gristmill.fish",
+                 "LICENSES-THIRD-PARTY.txt": "share/doc/gristmill/copyright-third-party", "README.md": "share/doc/gristmill/README.md"}
 # The empty root directory has the program and the usual contents of containers.
 ROOT_DIRECTORIES = ("tmp", "proc", "dev", "home")
 TEXT, COUNTS, WORDS = "the mill\nthe grist\n", ["grist\t1", "mill\t1", "the\t2"], ["grist\t1", "mill\t1", "the\t1"]
@@ -135,6 +140,32 @@ def tarball(files: dict, path: pathlib.Path, directory: str) -> None:
     path.write_bytes(gzip.compress(packed.getvalue(), 9, mtime=0))
 
 
+def debian_package(files: dict, out: pathlib.Path, version: str) -> None:
+    """Writes a package that depends on no other, if `dpkg-deb` is there."""
+    if not shutil.which("dpkg-deb"):
+        say("dpkg-deb is not installed: no package of Debian is built")
+        return
+    placed = {f"usr/{place}": files[name] for name, place in DEBIAN_PLACES.items()}
+    placed |= {f"usr/share/man/man1/{name.removeprefix('man/')}.gz": gzip.compress(content, 9, mtime=0)
+               for name, content in files.items() if name.startswith("man/")}
+    placed["usr/share/doc/gristmill/copyright"] = b"MIT or Apache-2.0, as you like.\n\n" + files["LICENSE-MIT"] + b"\n" + files["LICENSE-APACHE"]
+    size = sum(map(len, placed.values())) // 1024
+    placed["DEBIAN/control"] = "".join(f"{line}\n" for line in (
+        "Package: gristmill", f"Version: {version}", "Architecture: amd64", "Section: science", "Priority: optional", f"Installed-Size: {size}",
+        "Maintainer: The Gristmill developers <gristmill@localhost>", "Description: MapReduce jobs on one laptop or a LAN",
+        " A master, workers, a shuffle over HTTP and a scheduler with the policies of", " five papers, on real jobs and in simulation.")).encode()
+    with tempfile.TemporaryDirectory(prefix="gristmill-debian-") as base:
+        for name, content in placed.items():
+            path = pathlib.Path(base) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o755 if name == "usr/bin/gristmill" else 0o644)
+        for directory, _, _ in os.walk(base):
+            os.chmod(directory, 0o755)
+        output("dpkg-deb", "--root-owner-group", "--build", base, out / f"gristmill_{version}_amd64.deb",
+               env={**os.environ, "SOURCE_DATE_EPOCH": str(moment())})
+
+
 def sums_of(out: pathlib.Path) -> str:
     files = sorted(path for path in out.iterdir() if path.is_file() and path.name != "SHA256SUMS")
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
@@ -162,6 +193,7 @@ def build(profile: str, target_dir: pathlib.Path, out: pathlib.Path) -> None:
         files |= {f"{'man' if page.suffix == '.1' else 'completions'}/{page.name}": page.read_bytes() for page in pages.iterdir()}
     name = f"gristmill-{version}-{TARGET}"
     tarball(files, out / f"{name}.tar.gz", name)
+    debian_package(files, out, version)
     (out / "sbom.cdx.json").write_bytes(files["sbom.cdx.json"])
     for copied in ("Containerfile", "install.sh"):
         shutil.copy(ROOT / "deploy" / copied, out / copied)
@@ -182,12 +214,14 @@ def try_release(out: pathlib.Path) -> None:
         root.mkdir()
         say(output(out / "install.sh", "--prefix", root).splitlines()[0])
         refuses_other_bytes(out, pathlib.Path(base))
-        for name in ROOT_DIRECTORIES:
-            (root / name).mkdir()
-        os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-        (root / "text").write_text(TEXT)
-        run_in(root)
+        run_in(root, "/bin/gristmill")
         say(f"installed and run in an empty root directory; the program has {(root / 'bin/gristmill').stat().st_size:,} bytes")
+        for package in out.glob("*.deb"):
+            root = pathlib.Path(base) / "debian"
+            (root / "var/lib/dpkg").mkdir(parents=True)
+            output("dpkg", f"--root={root}", "--force-script-chrootless", "--install", package)
+            run_in(root, "/usr/bin/gristmill")
+            say(f"{package.name} installed by dpkg and run in an empty root directory")
     subprocess.run([ROOT / "scripts/python.py", "--wheel", next(out.glob("*.whl"))], check=True)
 
 
@@ -204,9 +238,13 @@ def refuses_other_bytes(out: pathlib.Path, scratch: pathlib.Path) -> None:
     assert not (scratch / "nothing").exists(), "something was installed"
 
 
-def run_in(root: pathlib.Path) -> None:
+def run_in(root: pathlib.Path, program: str) -> None:
     """Runs a job of text, one that writes a table and one that reads it, in namespaces of their own."""
-    script = 'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" /bin/gristmill run --workers 2 --no-sync --quiet "$@"'
+    for name in ROOT_DIRECTORIES:
+        (root / name).mkdir()
+    os.mknod(root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    (root / "text").write_text(TEXT)
+    script = f'mount -t proc proc "$1/proc" && root=$1 && shift && exec chroot "$root" {program} run --workers 2 --no-sync --quiet "$@"'
 
     def lines(*job: str) -> list:
         words = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, "sh", root, *job]
