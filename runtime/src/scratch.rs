@@ -5,7 +5,7 @@
 //! they die. If the lock is free and the owner is not alive, the directory is abandoned, and a later start removes it.
 //! A directory without such a file belongs to another program, or its owner could not lock it, and stays. An empty
 //! directory, or an empty file in it, is removed if it has not been modified for long: it is left from an interrupted
-//! start or end, or a power failure.
+//! start, or a power failure. An interrupted end leaves an empty directory of a name that says so.
 
 use crate::owner::Owner;
 use crate::removal::remove_retrying;
@@ -27,6 +27,9 @@ const OWNER_UNWRITTEN: &str = "owner.new";
 
 /// Suffix of the names of directories until they are signed.
 const UNNAMED: &str = ".new";
+
+/// Extension of the names of directories that are about to be removed, and have nothing but the owner file.
+const GONE: &str = "gone";
 
 /// Longest time from the creation of a directory until it is signed, on the slowest of disks.
 const SIGNING_MAX: Duration = Duration::from_secs(3600);
@@ -176,6 +179,10 @@ fn is_old(about: &Metadata) -> bool {
     about.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| SIGNING_MAX < age)
 }
 
+fn is_gone(directory: &Path) -> bool {
+    directory.extension().is_some_and(|extension| extension == GONE)
+}
+
 /// Removes a directory and returns its owner; `None` if it must stay.
 fn try_sweep(directory: &Path) -> io::Result<Option<Owner>> {
     let about = fs::symlink_metadata(directory)?;
@@ -186,15 +193,16 @@ fn try_sweep(directory: &Path) -> io::Result<Option<Owner>> {
     }
     let here = Owner::current()?;
     // An owner that died while it wrote its file has left it under the other name, locked in the same manner.
-    let file =
-        match open_owner(&directory.join(OWNER)).or_else(|_| open_owner(&directory.join(OWNER_UNWRITTEN))) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && is_old(&about) => {
-                // The process that removed it was killed before its last step, or the one that created it before its first.
-                // If it belongs to another program, that has not used it for long. A non-empty directory stays.
-                return fs::remove_dir(directory).map(|()| None);
-            }
-            opened => opened?,
-        };
+    let file = match open_owner(&directory.join(OWNER))
+        .or_else(|_| open_owner(&directory.join(OWNER_UNWRITTEN)))
+    {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && (is_old(&about) || is_gone(directory)) => {
+            // The process that removed it was killed before its last step, or the one that created it before its first.
+            // If it belongs to another program, that has not used it for long. A non-empty directory stays.
+            return fs::remove_dir(directory).map(|()| None);
+        }
+        opened => opened?,
+    };
     if file.try_lock().is_err() {
         return Ok(None);
     }
@@ -226,7 +234,12 @@ fn remove_once(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     };
-    let entries = match fs::read_dir(directory) {
+    let last = match is_gone(directory) {
+        true => directory.to_owned(),
+        false => directory.with_added_extension(GONE),
+    };
+    // An earlier try may have renamed it.
+    let entries = match fs::read_dir(directory).or_else(|error| fs::read_dir(&last).map_err(|_| error)) {
         Ok(entries) => entries,
         Err(error) => return gone(Err(error)),
     };
@@ -240,8 +253,10 @@ fn remove_once(directory: &Path) -> io::Result<()> {
             false => fs::remove_file(entry.path()),
         })?;
     }
-    gone(fs::remove_file(directory.join(OWNER)))?;
-    gone(fs::remove_dir(directory))
+    // Under the other name, since an empty directory of this one may be about to be used by another program.
+    let left = if rename_new(directory, &last).is_ok() || last.exists() { &last } else { directory };
+    gone(fs::remove_file(left.join(OWNER)))?;
+    gone(fs::remove_dir(left))
 }
 
 /// Unpredictable name of a directory, which other users cannot create first: it contains part of a hash of the secret.
@@ -381,7 +396,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let directory = left_by(place.path(), "gristmill-a", |owner| owner.began_ticks += 1);
         fs::remove_dir_all(directory.join("worker-1-7")).unwrap();
+        let last_step = place.path().join("gristmill-b.gone");
+        DirBuilder::new().mode(0o700).create(&last_step).unwrap();
         sweep(place.path());
-        assert!(!directory.exists());
+        assert!(!directory.exists() && !last_step.exists());
     }
 }
