@@ -37,8 +37,10 @@ else
     cargo test --workspace --features full --no-fail-fast --test it -- --test-threads 1 "${alone[@]}" || failed=1
     ((!failed))
     # What follows uses the programs that the tests have built.
-    # Public bug reports about tools for the same work.
-    tests/oracles/reports.sh
+    # Public bug reports about tools for the same work, which mostly wait.
+    tests/oracles/reports.sh &
+    reports=$!
+    trap 'kill "$reports" 2>/dev/null || true' EXIT
     # The live page in a browser.
     scripts/page.py
     # The checks of a course's lab; first a test that each notices its error.
@@ -49,4 +51,5 @@ else
     # The commands of README.md and the book; first a test that wrong ones are noticed.
     scripts/book.py --self-test
     scripts/book.py run
+    wait "$reports"
 fi

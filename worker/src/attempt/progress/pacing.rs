@@ -140,7 +140,11 @@ mod tests {
             let processors = std::thread::available_parallelism().map_or(2, usize::from);
             // Three threads for each processor: the attempt computes for about a third of its time.
             for _ in 0..3 * processors {
-                scope.spawn(|| while !ended.load(Relaxed) {});
+                scope.spawn(|| {
+                    while !ended.load(Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
             }
             let progress = Progress::new(0.5, None);
             progress.start(0);
