@@ -151,7 +151,7 @@ def debian_package(files: dict, out: pathlib.Path, version: str) -> None:
     placed["usr/share/doc/gristmill/copyright"] = b"MIT or Apache-2.0, as you like.\n\n" + files["LICENSE-MIT"] + b"\n" + files["LICENSE-APACHE"]
     size = sum(map(len, placed.values())) // 1024
     placed["DEBIAN/control"] = "".join(f"{line}\n" for line in (
-        "Package: gristmill", f"Version: {version}", "Architecture: amd64", "Section: science", "Priority: optional", f"Installed-Size: {size}",
+        "Package: gristmill", f"Version: {version.replace('-', '~', 1)}", "Architecture: amd64", "Section: science", "Priority: optional", f"Installed-Size: {size}",
         "Maintainer: The Gristmill developers <gristmill@localhost>", "Description: MapReduce jobs on one laptop or a LAN",
         " A master, workers, a shuffle over HTTP and a scheduler with the policies of", " five papers, on real jobs and in simulation.")).encode()
     with tempfile.TemporaryDirectory(prefix="gristmill-debian-") as base:
@@ -216,9 +216,13 @@ def try_release(out: pathlib.Path) -> None:
         refuses_other_bytes(out, pathlib.Path(base))
         run_in(root, "/bin/gristmill")
         say(f"installed and run in an empty root directory; the program has {(root / 'bin/gristmill').stat().st_size:,} bytes")
+        if not list(out.glob("*.deb")):
+            say("there is no package of Debian to try")
         for package in out.glob("*.deb"):
             root = pathlib.Path(base) / "debian"
-            (root / "var/lib/dpkg").mkdir(parents=True)
+            for name in ("info", "updates"):
+                (root / "var/lib/dpkg" / name).mkdir(parents=True)
+            (root / "var/lib/dpkg/status").touch()
             output("dpkg", f"--root={root}", "--force-script-chrootless", "--install", package)
             run_in(root, "/usr/bin/gristmill")
             say(f"{package.name} installed by dpkg and run in an empty root directory")

@@ -38,9 +38,9 @@ else
     ((!failed))
     # What follows uses the programs that the tests have built.
     # Public bug reports about tools for the same work, which mostly wait.
-    tests/oracles/reports.sh &
+    setsid tests/oracles/reports.sh &
     reports=$!
-    trap 'kill "$reports" 2>/dev/null || true' EXIT
+    trap 'kill -- -"$reports" 2>/dev/null || true' EXIT
     # The live page in a browser.
     scripts/page.py
     # The checks of a course's lab; first a test that each notices its error.
@@ -52,4 +52,5 @@ else
     scripts/book.py --self-test
     scripts/book.py run
     wait "$reports"
+    trap - EXIT
 fi

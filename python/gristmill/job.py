@@ -56,6 +56,6 @@ class Job:
         if self.reduces < 1:
             raise ValueError(f"reduces={self.reduces}: there must be at least one; leave out the reducer for none")
         if self.combiner is not None and self.reducer is None:
-            raise ValueError("a combiner without a reducer combines for nobody: leave it out, or name a reducer")
+            raise ValueError("a combiner without a reducer has nothing to combine for: leave it out, or name a reducer")
         if (self.partitioner or self.group) and self.reducer is None:
             raise ValueError("a partitioner and a group choose what a reducer gets: leave them out, or name a reducer")

@@ -267,7 +267,7 @@ def test_what_is_no_pair_is_refused_with_what_it_was(text, run, given, words):
 def test_mistakes_are_refused_before_anything_starts(text):
     with pytest.raises(TypeError, match="must be a function"):
         gristmill.Job("cat")
-    with pytest.raises(ValueError, match="combines for nobody"):
+    with pytest.raises(ValueError, match="has nothing to combine for"):
         gristmill.Job(words, combiner=total)
     with pytest.raises(ValueError, match="at least one"):
         gristmill.Job(words, total, reduces=0)

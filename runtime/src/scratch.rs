@@ -5,7 +5,7 @@
 //! they die. If the lock is free and the owner is not alive, the directory is abandoned, and a later start removes it.
 //! A directory without such a file belongs to another program, or its owner could not lock it, and stays. An empty
 //! directory, or an empty file in it, is removed if it has not been modified for long: it is left from an interrupted
-//! start, or a power failure. An interrupted end leaves an empty directory of a name that says so.
+//! start, or a power failure. An interrupted removal leaves a directory whose name ends with `.gone`.
 
 use crate::owner::Owner;
 use crate::removal::remove_retrying;
@@ -226,20 +226,17 @@ fn try_sweep(directory: &Path) -> io::Result<Option<Owner>> {
 /// # Errors
 /// Errors of the file system; a missing directory is not an error.
 pub(crate) fn remove(directory: &Path) -> io::Result<()> {
-    remove_retrying(|| remove_once(directory))
+    let mut left = directory.to_owned();
+    remove_retrying(|| remove_once(&mut left))
 }
 
-fn remove_once(directory: &Path) -> io::Result<()> {
+/// Removes the directory `left`, which gets its last name before its owner file goes.
+fn remove_once(left: &mut PathBuf) -> io::Result<()> {
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,
     };
-    let last = match is_gone(directory) {
-        true => directory.to_owned(),
-        false => directory.with_added_extension(GONE),
-    };
-    // An earlier try may have renamed it.
-    let entries = match fs::read_dir(directory).or_else(|error| fs::read_dir(&last).map_err(|_| error)) {
+    let entries = match fs::read_dir(&left) {
         Ok(entries) => entries,
         Err(error) => return gone(Err(error)),
     };
@@ -253,8 +250,13 @@ fn remove_once(directory: &Path) -> io::Result<()> {
             false => fs::remove_file(entry.path()),
         })?;
     }
-    // Under the other name, since an empty directory of this one may be about to be used by another program.
-    let left = if rename_new(directory, &last).is_ok() || last.exists() { &last } else { directory };
+    // An empty directory of the other name may be about to be used by another program.
+    if !is_gone(left) {
+        let last = left.with_added_extension(GONE);
+        if rename_new(left, &last).is_ok() {
+            *left = last;
+        }
+    }
     gone(fs::remove_file(left.join(OWNER)))?;
     gone(fs::remove_dir(left))
 }

@@ -140,10 +140,10 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Returns the time that this thread was ready to run and had no processor, nanoseconds; 0 if the system does not report it.
-pub(crate) fn thread_ready_ns() -> u64 {
-    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    counts.split_ascii_whitespace().nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
+/// Returns the time that this thread was ready to run and had no processor, nanoseconds; `None` if the system does not tell.
+pub(crate) fn thread_ready_ns() -> Option<u64> {
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    counts.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Assumed memory if the system does not report it.

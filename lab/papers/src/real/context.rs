@@ -94,7 +94,7 @@ impl RealContext<'_> {
             first_seed: self.first_seed,
             skipped: 0,
         };
-        let control = Control::simulate(cluster, &common::policies(names), draws, |_, seed| draw(seed))?;
+        let control = Control::simulate(cluster, &common::policies(names), draws, &draw)?;
         let comparison = self.sleep(name, &self.draws(repetitions, draw), 1.0, cluster, names)?;
         Ok((comparison, control))
     }

@@ -50,8 +50,7 @@ pub(super) struct SimulatedDraws {
 pub(crate) struct Control(pub(crate) BTreeMap<String, [Vec<PredictedMeans>; 2]>);
 
 impl Control {
-    /// Simulates the draws of a comparison and others apart from them, under each contender without divided tasks. `draw`
-    /// gets the name of the contender and the seed.
+    /// Simulates the draws of a comparison and others apart from them, under each contender without divided tasks.
     ///
     /// # Errors
     /// A name that the scheduler does not know, and jobs that the simulator refuses.
@@ -59,7 +58,7 @@ impl Control {
         config: &ClusterConfig,
         contenders: &[Contender],
         draws: SimulatedDraws,
-        draw: impl Fn(&str, u64) -> Vec<Job> + Sync,
+        draw: impl Fn(u64) -> Vec<Job> + Sync,
     ) -> anyhow::Result<Self> {
         let (simulated, [runs, others]) = (simulated(config), draws.count);
         let seeds = |from: u64, count: u32| {
@@ -68,10 +67,7 @@ impl Control {
         let all: Vec<u64> = seeds(0, runs).chain(seeds(APART, others)).collect();
         let mut control = Self::default();
         for contender in contenders {
-            let simulate = |&seed: &u64| {
-                means(&simulated, config, contender, draw(&contender.name, seed), draws.skipped)
-            };
-            let means = each(&all, simulate);
+            let means = each(&all, |&seed| means(&simulated, config, contender, draw(seed), draws.skipped));
             let mut means = means.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
             let others = means.split_off(runs as usize);
             control.0.insert(contender.name.clone(), [means, others]);
@@ -108,7 +104,8 @@ fn fitted(measured: &[f64], predicted: &[f64], at: &Interval) -> Option<Interval
     let deviations =
         || predicted.iter().zip(measured).map(|(predicted, measured)| (predicted - x, measured - y));
     let square: f64 = deviations().map(|(x, _)| x * x).sum();
-    if square == 0.0 {
+    // Less is rounding.
+    if square <= 1e-18 * count * x * x {
         return None;
     }
     let slope = deviations().map(|(x, y)| x * y).sum::<f64>() / square;
@@ -206,7 +203,6 @@ mod tests {
     fn predictions_are_those_of_the_policies_on_each_draw() {
         let contenders = policies(&[("fifo", "fifo"), ("srpt", "max-srpt")]);
         let draws = SimulatedDraws { count: [2, 3], first_seed: 0, skipped: 0 };
-        let two = |_: &str, seed| two(seed);
         let control = Control::simulate(&cluster(2, 1), &contenders, draws, two).unwrap();
         let flows = |name: &str, part: usize| -> Vec<f64> {
             control.0[name][part].iter().map(|means| means.flow).collect()

@@ -50,7 +50,7 @@ async function prove(token, method, path) {
   const [theirs, proof, ...place] = (answer.headers.get("gristmill-proof") ?? "").split(" ");
   const key = await derive(fromText(secret), `gristmill hello 1 ${ours} ${theirs} ${place.join(" ")}`);
   if (proof !== toText(await derive(key, "server")) || theirs === ours || !isHere(place.join(" "))) {
-    throw new Stranger("whoever answers there does not know this page's token: another program has the master's port, or the token was revoked");
+    throw new Stranger("what answers there does not know this page's token: another program has the master's port, or the token was revoked");
   }
 }
 
@@ -208,7 +208,12 @@ function bytes(count) {
   return (unit && count < 10 ? count.toFixed(1) : count.toFixed(0)) + " " + units[unit];
 }
 
-const timeOfDay = (text) => (text ? new Date(text).toLocaleTimeString("en-GB") : "…");
+function timeOfDay(text) {
+  if (!text) return "…";
+  const time = new Date(text), today = time.toDateString() === new Date().toDateString();
+  return today ? time.toLocaleTimeString("en-GB") : time.toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}
+
 const taskName = (attempt) => (attempt.kind ? "reduce-" : "map-") + attempt.index;
 const jobName = (id) => "job-" + id;
 const colour = (job, light) => `hsl(${HUES[job % HUES.length]} 62% ${light + (dark.matches ? 6 : 0)}%)`;
@@ -231,13 +236,14 @@ function element(name, attributes = {}, ...children) {
 /** The column by which each table is sorted, if its reader has chosen one. */
 const orders = new WeakMap();
 
-/** Rows in the order that the reader has chosen. Cells are compared by their `by`, else by their text. */
-function inOrder(body, rows) {
+/** Shows the first items in a table, in the order that the reader has chosen. Cells are compared by their `by`, else by their text. */
+function fillSorted(body, items, toRow) {
   const order = orders.get(body);
-  if (!order) return rows;
+  if (!order) return fill(body, items.slice(0, ROWS_MAX).map(toRow));
   const value = ({ by, text, node }) => by ?? text ?? node?.textContent ?? "";
   const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
-  return [...rows].sort((a, b) => order.sign * compare(value(a[order.column]), value(b[order.column])));
+  const rows = items.map(toRow).sort((a, b) => order.sign * compare(value(a[order.column]), value(b[order.column])));
+  fill(body, rows.slice(0, ROWS_MAX));
 }
 
 /** Makes the headings of a table buttons: one sorts by its column, sorts in the other direction, and returns to the order of the page. */
@@ -259,7 +265,7 @@ function sortable(table) {
 /** Shows rows in a table's body, and touches only cells that have changed, so that links stay what is being clicked. */
 function fill(body, rows) {
   const focused = body.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  inOrder(body, rows).forEach((cells, at) => {
+  rows.forEach((cells, at) => {
     const row = body.rows[at] ?? body.insertRow();
     cells.forEach(({ text, node, kind }, column) => {
       const words = node ? node.outerHTML : String(text ?? "");
@@ -372,15 +378,15 @@ function drawCluster() {
   jobs.sort((a, b) => rank(a) - rank(b) || (rank(a) === WAITS ? a.job - b.job : b.job - a.job));
   const wanted = $("jobs-search").value.trim().toLowerCase();
   const found = jobs.filter((job) => [jobName(job.job), job.name, job.owner, job.state].join(" ").toLowerCase().includes(wanted));
-  fill($("jobs-table").tBodies[0], found.slice(0, ROWS_MAX).map(jobRow));
-  $("jobs-more").hidden = found.length <= ROWS_MAX;
-  $("jobs-more").textContent = `${found.length - ROWS_MAX} more are not shown; \`gristmill job list\` lists them.`;
+  fillSorted($("jobs-table").tBodies[0], found, jobRow);
+  $("jobs-more").hidden = 0 < found.length && found.length <= ROWS_MAX || !jobs.length;
+  $("jobs-more").textContent = found.length ? `${found.length - ROWS_MAX} more are not shown; \`gristmill job list\` lists them.` : "No job has these words.";
   $("jobs-table").hidden = !jobs.length;
   $("no-jobs").hidden = 0 < jobs.length;
   drawTurns(jobs);
   const sums = (end) => lately.reduce((sums, fetch) => sums.set(fetch[end], (sums.get(fetch[end]) ?? 0) + fetch.bytes / 2), new Map());
   const [received, sent] = [sums("to"), sums("from")];
-  fill($("workers-table").tBodies[0], workers.slice(0, ROWS_MAX).map((worker) => workerRow(worker, received, sent)));
+  fillSorted($("workers-table").tBodies[0], workers, (worker) => workerRow(worker, received, sent));
   $("workers-more").hidden = workers.length <= ROWS_MAX;
   $("workers-more").textContent = `${workers.length - ROWS_MAX} more are not shown; \`gristmill cluster status\` lists them.`;
   $("workers-table").hidden = !workers.length;
@@ -829,14 +835,14 @@ async function drawJob(id) {
   if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
 }
 
-/** Equal sentences once, with their number. */
+/** Returns equal sentences once, with their number. */
 function counted(sentences) {
   const counts = new Map();
   for (const sentence of sentences) counts.set(sentence, (counts.get(sentence) ?? 0) + 1);
   return [...counts].map(([sentence, count]) => (count === 1 ? sentence : `${count} times: ${sentence}`));
 }
 
-/** How long the tasks took that have succeeded. */
+/** Shows the durations of tasks that have succeeded. */
 function drawDurations(trace) {
   const words = ["Map", "Reduce"].flatMap((kind) => {
     const took = trace.attempts.filter((one) => one.attempt.task.kind === kind && one.end === "succeeded")
@@ -951,7 +957,7 @@ function drawTasks(job, trace) {
   if (chosen === "bad") rows = rows.filter((one) => ["failed", "lost", "returned"].includes(endOf(one).kind));
   const ran = (one) => (one.ended_ns ?? clock()) - (one.started_ns ?? one.launched_ns);
   if (chosen === "slow") rows = [...rows].sort((a, b) => ran(b) - ran(a));
-  fill($("tasks-table").tBodies[0], rows.slice(0, ROWS_MAX).map((one) => {
+  fillSorted($("tasks-table").tBodies[0], rows, (one) => {
     const { task, epoch } = one.attempt, end = endOf(one);
     return [
       { text: `${task.kind.toLowerCase()}-${task.index}` + (epoch ? `, try ${epoch + 1}` : "") },
@@ -961,7 +967,7 @@ function drawTasks(job, trace) {
       { node: element("span", { class: "state " + (end.kind === "failed" ? "bad" : end.kind) }, ENDS[end.kind] ?? end.kind) },
       { node: element("details", { "data-task": `${task.kind.toLowerCase()}-${task.index}` }, element("summary", {}, end.words || one.reason), element("ul")), kind: "why" },
     ];
-  }));
+  });
   const more = rows.length - Math.min(rows.length, ROWS_MAX) + trace.omitted;
   $("tasks-more").hidden = !more;
   $("tasks-more").textContent = `${more} more are not shown; \`gristmill job explain ${jobName(job.job)}\` tells of each.`;

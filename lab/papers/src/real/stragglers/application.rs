@@ -54,22 +54,6 @@ impl ApplicationWork {
         (0..jobs).map(&mut job).collect()
     }
 
-    /// Gives each map of these jobs a length that `next` returns for the number of its job; a program's maps alone, whose
-    /// lengths are not known beforehand.
-    pub(super) fn with_lengths(
-        &self,
-        mut jobs: Vec<Job>,
-        mut next: impl FnMut(usize) -> Option<f64>,
-    ) -> Vec<Job> {
-        if matches!(self, Self::Program { .. }) {
-            for (number, job) in jobs.iter_mut().enumerate() {
-                job.maps.iter_mut().for_each(|map| *map = next(number).unwrap_or(*map));
-                job.work = PerStation::new(job.maps.iter().sum(), 0.0, job.reduces.iter().sum());
-            }
-        }
-        jobs
-    }
-
     /// Returns the workload of these runs.
     pub(super) fn workload(&self, title: &str, seed: u64, draws: &[Vec<Job>]) -> Workload {
         let Self::Program { kind, data, .. } = self else { return common::sleeping(title, seed, draws, 1.0) };

@@ -4,7 +4,6 @@
 //! Not here: the splits' queues and the exact sojourn times (`crate::stragglers`).
 
 mod application;
-mod lengths;
 pub(super) mod sojourn;
 mod words;
 
@@ -21,7 +20,6 @@ use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::protocol::Slots;
-use lengths::MeasuredLengths;
 pub(super) use words::WORDS;
 
 /// Number of workers, with a slot for maps and one for reduces. Every second one is slower.
@@ -106,20 +104,15 @@ fn section(context: &RealContext<'_>, application: &Application) -> anyhow::Resu
         first_seed: context.first_seed,
         skipped: WARM_UP_JOBS,
     };
-    let runs = work.workload(application.title, context.first_seed, &context.draws(repetitions, draw));
-    let comparison =
-        context.compare(application.name, &runs, &config, application.contenders.clone(), repetitions)?;
     let control = if application.name == FEW {
         Control::default()
     } else {
         (context.progress)(&format!("{}: simulating", application.name));
-        let (lengths, first) = (MeasuredLengths::new(&comparison), context.first_seed);
-        let draw = |contender: &str, seed: u64| {
-            let repetition = seed.wrapping_sub(first);
-            lengths.give(work, draw(seed), (contender, repetition), seed)
-        };
         Control::simulate(&config, &application.contenders, draws, draw)?
     };
+    let runs = work.workload(application.title, context.first_seed, &context.draws(repetitions, draw));
+    let comparison =
+        context.compare(application.name, &runs, &config, application.contenders.clone(), repetitions)?;
     let holes = holes![
         name = application.name,
         title = application.title,
