@@ -240,6 +240,7 @@ def submit(
         raise ValueError("per_file=True reads files, and an earlier job has pairs: leave out per_file")
     kind = "pairs" if runs else "files" if job.per_file else "lines"
     settings: Dict[str, Any] = {"input": kind, "pickled": job.pickled, "reduces": job.reduces}
+    settings["placed"] = bool(job.partitioner or job.group)
     packed = shipping.archive(functions, settings, job.modules)
     name = job.name or getattr(job.mapper, "__name__", "job")
     directory = tempfile.TemporaryDirectory(prefix="gristmill-python-")
@@ -257,7 +258,7 @@ def submit(
         words += ["-numReduceTasks", "0"]
     else:
         words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} job.zip reduce"]
-    if job.partitioner or job.group:
+    if settings["placed"]:
         words += ["-D", "gristmill.streaming.placed=true"]
     for file in job.files:
         words += ["-file", _shipped(file)]

@@ -154,10 +154,10 @@ class Placed(Writer):
         return (part, group, key) if self.group else (part, group)
 
 
-def groups_of(stream: BinaryIO, job: Dict[str, Any], placed: bool) -> Iterator[Tuple[Any, Iterator[Any]]]:
+def groups_of(stream: BinaryIO, job: Dict[str, Any]) -> Iterator[Tuple[Any, Iterator[Any]]]:
     """Yields the groups of a reduce: what the reducer gets as the key, and the values."""
     pairs = read(stream, job["pickled"])
-    if placed:
+    if job["placed"]:
         # Not by the group itself: 1, 1.0 and True are equal.
         pairs = ((typed_bytes.encoded(key_of(key)[1]), value) for key, value in pairs)
     for key, group in itertools.groupby(pairs, key=itemgetter(0)):
@@ -191,7 +191,7 @@ def map_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], strea
 
 def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], stream: BinaryIO, writer: Writer) -> None:
     reducer = functions["reducer"]
-    groups = groups_of(stream, job, "group" in functions or "partitioner" in functions)
+    groups = groups_of(stream, job)
     results = (reducer(key, values) for key, values in groups)
     writer.pairs("reducer", itertools.chain.from_iterable(map(pairs_of, itertools.repeat("reducer"), results)))
     writer.flush()
@@ -254,8 +254,7 @@ def main() -> None:
     task = os.getpid()
     try:
         job, functions = load(sys.argv[0])
-        placed = "group" in functions or "partitioner" in functions
-        writer = Placed(out, functions, job["reduces"]) if placed and role == "map" else Writer(out)
+        writer = Placed(out, functions, job["reduces"]) if job["placed"] and role == "map" else Writer(out)
         if role == "map":
             map_all(functions, job, io.BufferedReader(stream), writer)
         else:

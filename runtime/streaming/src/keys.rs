@@ -83,18 +83,12 @@ impl KeyCoding {
         scratch: &mut PairScratch,
         out: &mut Emitter<ByteString, ByteString>,
     ) -> TaskResult {
-        match &self.order {
-            KeyOrder::Bytes => out.emit(key, value),
-            KeyOrder::Typed => {
-                scratch.key.clear();
-                push_ordered(key, &mut scratch.key).ok_or_else(no_key)?;
-                out.emit(&scratch.key, value);
-            }
-            KeyOrder::Fields(_) => {
-                self.encode((key, value), partitions, scratch)?;
-                out.emit(&scratch.key, &scratch.value);
-            }
+        if let KeyOrder::Bytes = self.order {
+            out.emit(key, value);
+            return Ok(());
         }
+        self.encode((key, value), partitions, scratch)?;
+        out.emit(&scratch.key, &scratch.value);
         Ok(())
     }
 

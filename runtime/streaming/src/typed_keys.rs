@@ -16,16 +16,9 @@ mod code {
     pub const PICKLED: u8 = 100;
 }
 
-/// First byte of each kind, in their order. No kind is 0, which ends a tuple, or 255.
-mod kind {
-    pub const BOOL: u8 = 1;
-    pub const INTEGER: u8 = 2;
-    pub const FLOAT: u8 = 3;
-    pub const BYTES: u8 = 4;
-    pub const TEXT: u8 = 5;
-    pub const TUPLE: u8 = 6;
-    pub const PICKLED: u8 = 7;
-}
+/// Codes in the order of their kinds. The place of a code is the first byte of an ordered value; 0 ends a tuple.
+const KINDS: [u8; 8] =
+    [u8::MAX, code::BOOL, code::LONG, code::DOUBLE, code::BYTES, code::TEXT, code::TUPLE, code::PICKLED];
 
 /// Maximum number of tuples within each other in a key.
 const DEPTH_MAX: u32 = 100;
@@ -48,7 +41,7 @@ pub(super) fn push_typed(ordered: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 /// Returns the integer that is the first part of a tuple in the ordered form.
 pub(super) fn first_integer(ordered: &[u8]) -> Option<i64> {
-    let mut rest = ordered.strip_prefix(&[kind::TUPLE, kind::INTEGER])?;
+    let mut rest = ordered.strip_prefix(&[kind(code::TUPLE)?, kind(code::LONG)?])?;
     Some((u64::from_be_bytes(array(&mut rest)?) ^ SIGN).cast_signed())
 }
 
@@ -67,40 +60,31 @@ fn counted<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 fn order(rest: &mut &[u8], depth: u32, out: &mut Vec<u8>) -> Option<()> {
     let [code] = array(rest)?;
-    let integer = |integer: i64| (kind::INTEGER, integer.cast_unsigned() ^ SIGN);
-    let (kind, number) = match code {
-        code::BOOL => {
-            out.extend([kind::BOOL, array::<1>(rest)?[0]]);
-            return Some(());
-        }
-        code::INT => integer(i32::from_be_bytes(array(rest)?).into()),
-        code::LONG => integer(i64::from_be_bytes(array(rest)?)),
+    out.push(kind(if code == code::INT { code::LONG } else { code })?);
+    let integer = |integer: i64| (integer.cast_unsigned() ^ SIGN).to_be_bytes();
+    match code {
+        code::BOOL => out.extend(array::<1>(rest)?),
+        code::INT => out.extend(integer(i32::from_be_bytes(array(rest)?).into())),
+        code::LONG => out.extend(integer(i64::from_be_bytes(array(rest)?))),
         code::DOUBLE => {
             let bits = u64::from_be_bytes(array(rest)?);
-            (kind::FLOAT, if bits & SIGN == 0 { bits ^ SIGN } else { !bits })
+            out.extend((if bits & SIGN == 0 { bits ^ SIGN } else { !bits }).to_be_bytes());
         }
         code::TUPLE if depth < DEPTH_MAX => {
-            out.push(kind::TUPLE);
             for _ in 0..u32::from_be_bytes(array(rest)?) {
                 order(rest, depth + 1, out)?;
             }
             out.push(0);
-            return Some(());
         }
-        code::BYTES | code::TEXT | code::PICKLED => {
-            out.push(match code {
-                code::BYTES => kind::BYTES,
-                code::TEXT => kind::TEXT,
-                _ => kind::PICKLED,
-            });
-            push_content(counted(rest)?, depth, out);
-            return Some(());
-        }
+        code::BYTES | code::TEXT | code::PICKLED => push_content(counted(rest)?, depth, out),
         _ => return None,
-    };
-    out.push(kind);
-    out.extend(number.to_be_bytes());
+    }
     Some(())
+}
+
+/// Returns the first byte of ordered values of this code.
+fn kind(code: u8) -> Option<u8> {
+    KINDS[1..].iter().position(|known| *known == code).map(|place| place as u8 + 1)
 }
 
 /// Appends content that ends with the key, or within a tuple with a zero byte.
@@ -121,50 +105,42 @@ fn push_content(content: &[u8], depth: u32, out: &mut Vec<u8>) {
 
 fn restore(rest: &mut &[u8], depth: u32, out: &mut Vec<u8>) -> Option<()> {
     let [kind] = array(rest)?;
-    match kind {
-        kind::BOOL => out.extend([code::BOOL, array::<1>(rest)?[0]]),
-        kind::INTEGER => {
-            let integer = (u64::from_be_bytes(array(rest)?) ^ SIGN).cast_signed();
-            match i32::try_from(integer) {
-                Ok(short) => {
-                    out.push(code::INT);
-                    out.extend(short.to_be_bytes());
-                }
-                Err(_) => {
-                    out.push(code::LONG);
-                    out.extend(integer.to_be_bytes());
-                }
+    let code = *KINDS.get(usize::from(kind))?;
+    if code == code::LONG {
+        let integer = (u64::from_be_bytes(array(rest)?) ^ SIGN).cast_signed();
+        match i32::try_from(integer) {
+            Ok(short) => {
+                out.push(code::INT);
+                out.extend(short.to_be_bytes());
+            }
+            Err(_) => {
+                out.push(code::LONG);
+                out.extend(integer.to_be_bytes());
             }
         }
-        kind::FLOAT => {
+        return Some(());
+    }
+    out.push(code);
+    match code {
+        code::BOOL => out.extend(array::<1>(rest)?),
+        code::DOUBLE => {
             let bits = u64::from_be_bytes(array(rest)?);
-            out.push(code::DOUBLE);
             out.extend((if bits & SIGN == 0 { !bits } else { bits ^ SIGN }).to_be_bytes());
         }
-        kind::TUPLE if depth < DEPTH_MAX => {
-            out.push(code::TUPLE);
-            restore_counted(out, |out| {
-                let mut parts = 0;
-                while *rest.first()? != 0 {
-                    restore(rest, depth + 1, out)?;
-                    parts += 1;
-                }
-                *rest = &rest[1..];
-                Some(parts)
-            })?;
-        }
-        kind::BYTES | kind::TEXT | kind::PICKLED => {
-            out.push(match kind {
-                kind::BYTES => code::BYTES,
-                kind::TEXT => code::TEXT,
-                _ => code::PICKLED,
-            });
-            restore_counted(out, |out| {
-                let begin = out.len();
-                restore_content(rest, depth, out)?;
-                u32::try_from(out.len() - begin).ok()
-            })?;
-        }
+        code::TUPLE if depth < DEPTH_MAX => restore_counted(out, |out| {
+            let mut parts = 0;
+            while *rest.first()? != 0 {
+                restore(rest, depth + 1, out)?;
+                parts += 1;
+            }
+            *rest = &rest[1..];
+            Some(parts)
+        })?,
+        code::BYTES | code::TEXT | code::PICKLED => restore_counted(out, |out| {
+            let begin = out.len();
+            restore_content(rest, depth, out)?;
+            u32::try_from(out.len() - begin).ok()
+        })?,
         _ => return None,
     }
     Some(())

@@ -438,7 +438,7 @@ fn a_slot_of_half_the_speed_takes_twice_as_long_and_says_how_much_it_waited() {
     let progress = Progress::new(0.5, None);
     progress.start(0);
     let begun = Instant::now();
-    // Other tests may have the processors; waiting for one is no work.
+    // Other tests may have the processors; waiting for one is not work.
     let computed = || Duration::from_nanos(crate::machine::thread_cpu_ns());
     let mut worked = Duration::ZERO;
     while worked < Duration::from_millis(40) {
