@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 
 # Package of each program, as Debian names it.
 declare -A package_of=([sqlite3]=sqlite3 [rg]=ripgrep [ip]=iproute2 [zstd]=zstd [gzip]=gzip [unshare]=util-linux
-    [chromium]=chromium [chromedriver]=chromium-driver)
+    [chromium]=chromium [chromedriver]=chromium-driver
+    [mount.exfat-fuse]=exfat-fuse [mkfs.exfat]=exfatprogs [bindfs]=bindfs)
 missing=()
 for program in "${!package_of[@]}"; do
     command -v "$program" >/dev/null || missing+=("${package_of[$program]}")

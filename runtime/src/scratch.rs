@@ -238,7 +238,11 @@ fn remove_once(left: &mut PathBuf) -> io::Result<()> {
     };
     let entries = match fs::read_dir(&left) {
         Ok(entries) => entries,
-        Err(error) => return gone(Err(error)),
+        // Another process had begun, and had to leave the rest: some file systems keep files that this one had open.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return gone(fs::remove_dir(left.with_added_extension(GONE)));
+        }
+        Err(error) => return Err(error),
     };
     for entry in entries {
         let entry = entry?;
