@@ -126,7 +126,8 @@ fn sign(directory: &Path) -> io::Result<Option<File>> {
     let text = serde_json::to_vec(&Owner::current()?)?;
     let built = directory.join(OWNER_UNWRITTEN);
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&built)?;
-    file.try_lock_shared().map_err(io::Error::from)?;
+    // A process that sweeps may hold it for a moment, to see that it is empty.
+    file.lock_shared()?;
     // The file is not synced: if its content is lost in a power failure, it is empty.
     file.write_all(&text)?;
     fs::rename(&built, directory.join(OWNER))?;

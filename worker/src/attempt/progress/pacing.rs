@@ -163,8 +163,13 @@ mod tests {
                 computed < ready,
                 "other threads took too little: {computed} ns of computing, {ready} ns of waiting"
             );
-            let ratio = paced as f64 / computed as f64;
-            assert!((0.9..1.2).contains(&ratio), "waited {ratio} times as long as it computed");
+            // The last wait may take too long, as the thread waits for a processor after it.
+            let paced_for_waiting = paced.saturating_sub(computed);
+            assert!(9 * computed < 10 * paced, "{computed} ns of computing, {paced} ns of waiting for them");
+            assert!(
+                paced_for_waiting < ready / 2,
+                "{paced_for_waiting} ns of waiting for {ready} ns of waiting"
+            );
         });
     }
 }
