@@ -71,6 +71,11 @@ class Browser:
         move = {"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}
         self.of_session("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
 
+    def drag(self, start: tuple, end: tuple):
+        def move(place): return {"type": "pointerMove", "duration": 0, "x": round(place[0]), "y": round(place[1])}
+        steps = [move(start), {"type": "pointerDown", "button": 0}, move(end), {"type": "pointerUp", "button": 0}]
+        self.of_session("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": steps}]})
+
     def press(self, key: str):
         self.of_session("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": [
             {"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]})
@@ -198,6 +203,20 @@ def check(cluster: Cluster, browser: Browser, pictures):
     print("over a bar:", " / ".join(read.splitlines()))
     if pictures:
         browser.picture(pictures / "cluster.png")
+
+    def tile() -> str: return browser.run("return document.getElementById('tiles').innerText")
+    assert "% of 15 s" in tile(), tile()
+    browser.drag((box[0] + 0.9 * box[2], box[1] + 40), (box[0] + 0.7 * box[2], box[1] + 40))
+    browser.until("a part of the chart alone, and stopped", "document.getElementById('pause').getAttribute('aria-pressed') === 'true'"
+                  " && / % of 3\\.\\d s/.test(document.getElementById('tiles').innerText)")
+    browser.run("document.getElementById('slots').focus()")
+    browser.press("+")
+    browser.until("half of it", "/ % of 1\\.\\d s/.test(document.getElementById('tiles').innerText)")
+    if pictures:
+        browser.picture(pictures / "zoomed.png")
+    browser.run("document.querySelector('[data-span=\"60\"]').click()")
+    browser.press(" ")
+    browser.until("the chart goes on", "document.getElementById('pause').getAttribute('aria-pressed') === 'false'")
 
     browser.until(f"{job} has succeeded", f"{row}?.innerText.includes('succeeded')")
     browser.run(f"location.hash = '#{job}'")
@@ -405,7 +424,7 @@ def main() -> int:
             if browser:
                 browser.end()
             cluster.end()
-    print("the page holds: a job from submission to end, who comes next, a worker killed, a reason on hover, a critical path, hostile\n"
+    print("the page holds: a job from submission to end, who comes next, a worker killed, a reason on hover, a part of the chart, a critical path, hostile\n"
           "text as text, one host, no error, a job cancelled by keyboard only with the link for it, nothing for a process that\n"
           "takes the master's port, a job of an earlier master")
     return 0

@@ -1,6 +1,7 @@
 //! Identity of this process and its machine: the program's build id, the host's name, its memory.
 
 use crate::control_group::{memory_groups, memory_limit};
+use rustix::time::ClockId;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -136,7 +137,16 @@ pub(crate) fn resident_peak_bytes() -> u64 {
 
 /// Returns the CPU time of this thread, nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    cpu_ns(ClockId::ThreadCPUTime)
+}
+
+/// Returns the CPU time of this process without its children, nanoseconds.
+pub(crate) fn process_cpu_ns() -> u64 {
+    cpu_ns(ClockId::ProcessCPUTime)
+}
+
+fn cpu_ns(clock: ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

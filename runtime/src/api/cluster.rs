@@ -107,6 +107,9 @@ pub struct WorkerStatus {
     pub memory_budget_bytes: u64,
     /// Anonymous and shared memory it uses, bytes.
     pub memory_bytes: u64,
+    /// Processors its process uses, without its children; in twentieths.
+    #[serde(default)]
+    pub processors: f64,
     /// Free bytes on its fullest spill directory.
     pub disk_free_bytes: u64,
     /// Its clock minus the master's, nanoseconds, as measured.

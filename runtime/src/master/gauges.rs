@@ -31,7 +31,7 @@ struct GaugeFacts<'a> {
 type GaugeValues = Vec<(String, f64)>;
 
 /// All gauges.
-pub static GAUGES: [Gauge; 11] = [
+pub static GAUGES: [Gauge; 12] = [
     Gauge {
         name: "gristmill_clock_seconds",
         help: "Seconds since the master started; it goes on when a master comes back",
@@ -96,6 +96,11 @@ pub static GAUGES: [Gauge; 11] = [
         name: "gristmill_worker_memory_bytes",
         help: "Anonymous and shared memory that a worker uses",
         values: |facts, values| of_workers(facts, values, |worker| worker.memory_bytes as f64),
+    },
+    Gauge {
+        name: "gristmill_worker_processors",
+        help: "Processors that a worker's process uses, without its children",
+        values: |facts, values| of_workers(facts, values, |worker| worker.processors),
     },
     Gauge {
         name: "gristmill_worker_memory_budget_bytes",

@@ -13,6 +13,8 @@ pub struct Heartbeat {
     pub running: Vec<AttemptProgress>,
     /// Current anonymous and shared memory of the process, bytes.
     pub memory_bytes: u64,
+    /// Processors that the process used on average since its last heartbeat.
+    pub processors: f64,
     /// Free bytes on the fullest spill directory.
     pub disk_free_bytes: u64,
     /// Free space for spill files; `None` before the first check.

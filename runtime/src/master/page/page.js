@@ -362,7 +362,7 @@ function drawCluster() {
   const memory = workers.reduce((sum, worker) => sum + worker.memory_bytes, 0);
   const budget = workers.reduce((sum, worker) => sum + worker.memory_budget_bytes, 0);
   const busy = stations(), most = Math.max(...busy.network, 1);
-  const span = model.span < 60 ? `${model.span} s` : `${model.span / 60} min`;
+  const span = model.span % 60 === 0 ? `${model.span / 60} min` : Number.isInteger(model.span) ? `${model.span} s` : seconds(model.span * 1e9);
   const share = (row) => Math.round((100 * row.reduce((sum, one) => sum + Math.min(one, slots), 0)) / BUCKETS / Math.max(1, slots));
   const heights = (row) => row.map((one) => one / Math.max(1, slots));
   tiles($("tiles"), [
@@ -507,6 +507,7 @@ function workerRow(worker, received, sent) {
   return [
     { text: "worker-" + worker.worker }, { text: worker.host },
     { node: phase(worker.running, 0, worker.slots), by: worker.running },
+    { text: worker.processors.toFixed(2), kind: "number", by: worker.processors },
     { text: bytes(worker.memory_bytes) + " (" + bytes(worker.memory_budget_bytes) + " for pairs)", by: worker.memory_bytes },
     { text: bytes(worker.disk_free_bytes), kind: "number", by: worker.disk_free_bytes },
     { text: bytes(received.get(worker.worker) ?? 0) + "/s", kind: "number", by: received.get(worker.worker) ?? 0 },
@@ -519,8 +520,11 @@ function workerRow(worker, received, sent) {
 // ---- the chart -------------------------------------------------------------------------------------------------
 
 const ROW = 15, GAP = 3, AXIS = 20, WORKER_GAP = 5 + GAP;
+const SPAN_MIN = 0.02;
 const KINDS = { slot: "", map: "map", reduce: "reduce", queued: "queued", suspended: "suspended" };
 let drawn = [];
+/** Times that the chart shows, in nanoseconds, and their places in pixels. */
+let range = { from: 0, until: 1, left: 0, right: 1 };
 
 /**
  * Lays the attempts of a worker into rows: one for each slot, and one each for what is queued or suspended, if anything is.
@@ -598,6 +602,7 @@ function drawChart() {
   pen.font = "12px system-ui, sans-serif";
   const until = model.paused ?? clock(), from = until - model.span * 1e9;
   const x = (at) => side + ((at - from) / (until - from)) * (wide - side - 6);
+  range = { from, until, left: side, right: wide - 6 };
   drawn = [];
   const shuffles = new Map();
   for (const fetch of model.fetches) {
@@ -607,7 +612,8 @@ function drawChart() {
   }
   const inks = { ink: tint("--ink"), soft: tint("--soft"), bad: tint("--bad"), lane: tint("--lane"), panel: tint("--panel"), line: tint("--line") };
   const view = { pen, side, wide, from, until, x, inks };
-  const marks = axisMarks(view);
+  const { marks, step } = axisMarks(view);
+  const named = (at) => (1e9 <= step ? seconds(at) : (at / 1e9).toFixed(step < 1e8 ? 2 : 1) + " s");
   pen.strokeStyle = inks.line; pen.lineWidth = 1;
   for (const at of marks) { pen.beginPath(); pen.moveTo(x(at), AXIS - 4); pen.lineTo(x(at), seen); pen.stroke(); }
   for (const worker of all) {
@@ -619,7 +625,7 @@ function drawChart() {
   pen.fillStyle = inks.panel;
   pen.fillRect(0, 0, wide, AXIS - 4);
   pen.fillStyle = inks.soft;
-  for (const at of marks) if (0 <= at && x(at) < wide - 50) pen.fillText(at ? seconds(at) : "0", x(at) + 3, 12);
+  for (const at of marks) if (0 <= at && x(at) < wide - 50) pen.fillText(at ? named(at) : "0", x(at) + 3, 12);
 }
 
 function drawWorker(view, { id, lanes, rows }, top, seen, fetches) {
@@ -648,13 +654,13 @@ function drawWorker(view, { id, lanes, rows }, top, seen, fetches) {
   }
 }
 
-/** The times that are marked. */
+/** The times that are marked, and the step between them. */
 function axisMarks({ side, wide, from, until }) {
-  const steps = [1, 2, 5, 10, 15, 30, 60, 120];
+  const steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120];
   const step = (steps.find((step) => model.span / step <= (wide - side) / 80) ?? 300) * 1e9;
   const marks = [];
   for (let at = Math.ceil(from / step) * step; at <= until; at += step) marks.push(at);
-  return marks;
+  return { marks, step };
 }
 
 function drawBars({ pen, side, from, until, x, inks }, kind, bars, y) {
@@ -694,6 +700,46 @@ function bar(pen, attempt, kind, { left, y, width }, inks) {
     pen.fillStyle = attempt.kind ? "#fff" : "#1a1812";
     pen.fillText(name, left + 4, y + 11.5);
   }
+}
+
+/** Time at a place of the window in the chart, nanoseconds. */
+function timeAt(clientX) {
+  const { from, until, left, right } = range, px = clientX - $("slots").getBoundingClientRect().left;
+  return from + Math.min(1, Math.max(0, (px - left) / (right - left))) * (until - from);
+}
+
+/** Shows the times between two, and stops the chart there. */
+function zoom(from, until) {
+  if (until - from < SPAN_MIN * 1e9) return;
+  choose(Math.min((until - from) / 1e9, KEPT_SECONDS));
+  pause(until);
+}
+
+/** Makes the chart show what is dragged over. */
+function brush(down) {
+  if (down.button) return;
+  const chart = $("slots"), mark = $("brush"), box = chart.getBoundingClientRect();
+  const pixel = (time) => range.left + ((time - range.from) / (range.until - range.from)) * (range.right - range.left);
+  const ends = [timeAt(down.clientX), timeAt(down.clientX)];
+  const move = (event) => {
+    ends[1] = timeAt(event.clientX);
+    const [from, until] = [Math.min(...ends), Math.max(...ends)].map(pixel);
+    mark.hidden = until - from < 5;
+    mark.style.left = from + "px";
+    mark.style.width = until - from + "px";
+    mark.style.height = box.height + "px";
+  };
+  const up = (event) => {
+    chart.removeEventListener("pointermove", move);
+    chart.removeEventListener("pointerup", up);
+    chart.removeEventListener("pointercancel", up);
+    if (!mark.hidden && event.type === "pointerup") zoom(Math.min(...ends), Math.max(...ends));
+    mark.hidden = true;
+  };
+  chart.setPointerCapture(down.pointerId);
+  chart.addEventListener("pointermove", move);
+  chart.addEventListener("pointerup", up);
+  chart.addEventListener("pointercancel", up);
 }
 
 async function hover(event) {
@@ -830,7 +876,7 @@ async function drawJob(id) {
   $("skew").hidden = read.length < 2;
   $("skew-bars").replaceChildren(...read.slice(0, 64).map((one) => element("li", {}, "reduce-" + one.attempt.task.index,
     element("i", { style: { width: (100 * one.report.bytes_in) / most + "%" } }), bytes(one.report.bytes_in))));
-  const logs = trace.logs.map((entry) => `worker-${entry.worker}: ${visible(entry.text)}`).join("\n");
+  const logs = trace.logs.map((entry) => `${entry.attempt ? attemptName(entry.attempt) + " on " : ""}worker-${entry.worker}: ${visible(entry.text)}`).join("\n");
   $("logs").hidden = !logs;
   if ($("logs-text").textContent !== logs) $("logs-text").textContent = logs;
 }
@@ -934,13 +980,17 @@ async function traceOf(job) {
   return entry.value;
 }
 
-/** Details of a task, below its attempt. */
+const taskOf = ({ task }) => `${task.kind.toLowerCase()}-${task.index}`;
+const attemptName = (attempt) => taskOf(attempt) + (attempt.epoch ? `, try ${attempt.epoch + 1}` : "");
+
+/** Details of a task, with what its code wrote, below its attempt. */
 async function explainTask(event) {
   const task = event.target.dataset?.task, told = event.target.lastElementChild;
   if (!task || !event.target.open || told.childElementCount) return;
   const answer = await ask(`jobs/${jobName(shownJob())}/explain?task=${task}`).catch(() => null);
   const sentences = answer ? (await answer.json()).sentences : ["the master did not say"];
-  told.replaceChildren(...sentences.map((sentence) => element("li", {}, sentence)));
+  const logs = (model.traces.get(shownJob())?.value?.logs ?? []).filter((entry) => entry.attempt && taskOf(entry.attempt) === task);
+  told.replaceChildren(...sentences.map((sentence) => element("li", {}, sentence)), ...logs.map((entry) => element("li", {}, element("pre", {}, visible(entry.text)))));
 }
 
 function endOf(record) {
@@ -958,14 +1008,14 @@ function drawTasks(job, trace) {
   const ran = (one) => (one.ended_ns ?? clock()) - (one.started_ns ?? one.launched_ns);
   if (chosen === "slow") rows = [...rows].sort((a, b) => ran(b) - ran(a));
   fillSorted($("tasks-table").tBodies[0], rows, (one) => {
-    const { task, epoch } = one.attempt, end = endOf(one);
+    const end = endOf(one);
     return [
-      { text: `${task.kind.toLowerCase()}-${task.index}` + (epoch ? `, try ${epoch + 1}` : "") },
+      { text: attemptName(one.attempt) },
       { text: "worker-" + one.worker },
       { text: seconds(one.launched_ns - job.arrived_ns), kind: "number", by: one.launched_ns },
       { text: seconds(ran(one)), kind: "number", by: ran(one) },
       { node: element("span", { class: "state " + (end.kind === "failed" ? "bad" : end.kind) }, ENDS[end.kind] ?? end.kind) },
-      { node: element("details", { "data-task": `${task.kind.toLowerCase()}-${task.index}` }, element("summary", {}, end.words || one.reason), element("ul")), kind: "why" },
+      { node: element("details", { "data-task": taskOf(one.attempt) }, element("summary", {}, end.words || one.reason), element("ul")), kind: "why" },
     ];
   });
   const more = rows.length - Math.min(rows.length, ROWS_MAX) + trace.omitted;
@@ -1003,20 +1053,26 @@ function choose(span) {
   }
 }
 
-function pause() {
-  model.paused = model.paused == null ? clock() : null;
+/** Stops the chart at a time, or lets it go on. */
+function pause(at) {
+  model.paused = at;
   $("pause").setAttribute("aria-pressed", String(model.paused != null));
 }
 
 for (const button of document.querySelectorAll("[data-span]")) {
   button.addEventListener("click", () => choose(Number(button.dataset.span)));
 }
-$("pause").addEventListener("click", pause);
+const togglePause = () => pause(model.paused == null ? clock() : null);
+$("pause").addEventListener("click", togglePause);
+$("slots").addEventListener("pointerdown", brush);
 $("slots").addEventListener("pointermove", hover);
 $("slots").addEventListener("pointerleave", hideTold);
 $("slots").addEventListener("blur", () => { model.chosen = null; hideTold(); });
 $("slots").addEventListener("keydown", (event) => {
-  if (event.key === " ") pause();
+  const { until } = range;
+  if (event.key === " ") togglePause();
+  else if (event.key === "+") zoom(until - model.span * 5e8, until);
+  else if (event.key === "-") zoom(until - model.span * 2e9, until);
   else if (event.key === "Escape") { model.chosen = null; hideTold(); }
   else if (event.key.startsWith("Arrow")) step(event.key);
   else return;

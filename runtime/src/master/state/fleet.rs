@@ -314,6 +314,7 @@ impl Fleet {
                 endpoint: worker.endpoint.clone(),
                 memory_budget_bytes: worker.hello.memory_bytes,
                 memory_bytes: worker.heartbeat.memory_bytes,
+                processors: worker.heartbeat.processors,
                 disk_free_bytes: worker.heartbeat.disk_free_bytes,
                 clock_offset_ns: worker.offset_ns,
                 joined_ns: worker.joined.0,

@@ -84,6 +84,7 @@ pub(super) struct Agent {
     jobs: BTreeMap<JobId, Arc<RunningJob>>,
     running: BTreeMap<AttemptId, RunningAttempt>,
     disk_free: watch::DiskFree,
+    processors: watch::Processors,
     /// Time of the request to leave gracefully.
     leaving_since: Option<Instant>,
     /// True if a slot's thread has panicked.

@@ -112,6 +112,7 @@ impl Agent {
             jobs: BTreeMap::new(),
             running: BTreeMap::new(),
             disk_free: watch::DiskFree::new(spill),
+            processors: watch::Processors::default(),
             leaving_since: None,
             broken: false,
         })

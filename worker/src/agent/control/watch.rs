@@ -40,9 +40,11 @@ impl Agent {
             .collect();
         let (disk_free_bytes, disk_room) = self.disk_free.latest();
         let fetches = self.fetching.rates(Time(self.now_ns()));
+        let processors = self.processors.since_last(self.now_ns());
         self.send(&WorkerFrame::Heartbeat(Heartbeat {
             running,
             memory_bytes: machine::resident_bytes(),
+            processors,
             disk_free_bytes,
             disk_room,
             fetches,
@@ -132,6 +134,22 @@ impl Agent {
             self.send(&WorkerFrame::AttemptFailed { attempt, class, message, report });
         }
         Some(attempt)
+    }
+}
+
+/// CPU time of this process and the time, both at the last heartbeat, nanoseconds.
+#[derive(Default)]
+pub(super) struct Processors {
+    cpu_ns: u64,
+    now_ns: u64,
+}
+
+impl Processors {
+    /// Returns the processors used on average since the last call. Twentieths keep an idle worker's report the same.
+    fn since_last(&mut self, now_ns: u64) -> f64 {
+        let before = std::mem::replace(self, Self { cpu_ns: machine::process_cpu_ns(), now_ns });
+        let used = (self.cpu_ns - before.cpu_ns) as f64 / (now_ns - before.now_ns).max(1) as f64;
+        (used * 20.0).round() / 20.0
     }
 }
 
