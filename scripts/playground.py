@@ -82,6 +82,13 @@ def check(browser: Browser, page: pathlib.Path, pictures) -> None:
         for (request, found), wanted in zip(runs, native([request for request, _ in runs])):
             assert found == wanted, f"{name}: {request['policy']} decides otherwise than the native program"
             assert len(found["decisions"]) > 2 and all(job["end"] > 0 for job in found["jobs"]), name
+        # What the other policy does in the state to which the first one has led: the same orders before, and its own then.
+        request, found = runs[0]
+        at = found["decisions"][len(found["decisions"]) // 2]["at"]
+        taken = {**request, "takeover": {"at": at, "policy": runs[1][0]["policy"].split("+")[0]}}
+        other = browser.run("return called('simulate', JSON.stringify(arguments[0]))", taken)
+        assert [other] == native([taken]), f"{name}: another policy takes over otherwise than in the native program"
+        assert [one for one in other["decisions"] if one["at"] < at] == [one for one in found["decisions"] if one["at"] < at], name
     steps(browser)
     assert start_large(browser) == 10_000
     first = browser.run("return frames")
@@ -118,6 +125,10 @@ def steps(browser: Browser) -> None:
     browser.run("step('back')")
     assert browser.run("return clock") == moments[2]
     assert "Decision" in browser.run("return runs[0].decision.innerText")
+    said = []
+    for _ in moments:
+        said.append(browser.run("step('forward'); return runs[0].decision.innerText"))
+    assert any("Here gristmill would give these orders:" in words for words in said) and any("Here gristmill would give the same orders." in words for words in said), said
     browser.run("scenario.jobs[0].arrival = 3.5; changed(); document.getElementById('share').onclick()")
     link = browser.run("return location.href")
     browser.open("about:blank")

@@ -209,11 +209,30 @@ function tick(end) {
   return power * [1, 2, 5, 10].find((factor) => rough <= factor * power);
 }
 
+// Finding what the other policy does simulates the run again, up to this many tasks.
+const COMPARED_TASKS_MAX = 2000;
+
+/** Orders that the other policy gives at a decision, in the state that this run has led to. */
+function elsewhere(run, decision, other) {
+  const policy = other.policy.split("+")[0];
+  if (decision.other?.policy !== policy) {
+    const found = called("simulate", JSON.stringify({ ...run.request, takeover: { at: decision.at, policy } }));
+    const orders = found.decisions?.find(({ at }) => Math.abs(at - decision.at) < 1e-9)?.orders ?? [];
+    decision.other = { policy, orders };
+  }
+  const said = ({ kind, job, map, index, worker }) => `${kind} ${map ? "map" : "reduce"} ${index} of job ${run.order[job] + 1} on worker ${worker}`;
+  const [ours, theirs] = [decision.orders, decision.other.orders].map((orders) => orders.map(said));
+  const same = ours.length === theirs.length && ours.every((order) => theirs.includes(order));
+  if (same) return [element("p", { className: "other", textContent: `Here ${policy} would give the same orders.` })];
+  const list = element("ul", {}, ...theirs.slice(0, 12).map((order, place) => element("li", {}, swatch(run.order[decision.other.orders[place].job], decision.other.orders[place].map), order)));
+  return [element("p", { className: "other", textContent: theirs.length ? `Here ${policy} would give these orders:` : `Here ${policy} would give no order.` }), list];
+}
+
 /** The last decision at or before the clock, and the jobs that are there. */
 function describe(run) {
   const place = run.decisions.findLastIndex((decision) => decision.at <= clock + 1e-9);
-  if (run.shown === place && run.shownClock === clock) return;
-  [run.shown, run.shownClock] = [place, clock];
+  if (run.shown === place && run.shownClock === clock && run.shownPlaying === playing) return;
+  [run.shown, run.shownClock, run.shownPlaying] = [place, clock, playing];
   const decision = run.decisions[place];
   const parts = [];
   if (decision) {
@@ -226,6 +245,8 @@ function describe(run) {
       return element("li", {}, swatch(run.order[order.job], order.map), `${order.kind} ${kind} ${order.index} of job ${run.order[order.job] + 1} on worker ${order.worker}`, element("span", { className: "why", textContent: `: ${order.why}` }));
     })));
     if (decision.orders.length > 12) parts.push(element("p", { textContent: `and ${decision.orders.length - 12} more` }));
+    const other = runs.find((one) => one !== run && one.policy !== run.policy && one.jobs.length);
+    if (other && !playing && run.tasks.length <= COMPARED_TASKS_MAX) parts.push(...elsewhere(run, decision, other));
   }
   const present = run.jobs.map((ended, seq) => ({ seq, ended })).filter(({ seq, ended }) => run.request.jobs[seq].arrival <= clock && clock < ended.end);
   parts.push(element("h2", { textContent: `Jobs in the cluster: ${present.length}` }));
@@ -288,6 +309,7 @@ function play() {
   playing = !playing;
   if (playing && lastEnd() <= clock) clock = 0;
   before = performance.now();
+  if (!playing) go(clock);
   requestAnimationFrame(frame);
 }
 

@@ -8,7 +8,7 @@ use gristmill_scheduler::core::ShuffleOrder;
 use gristmill_scheduler::event::{Event, Slots};
 use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 use gristmill_scheduler::sim::cluster::{
-    self, Config, Deciders, Mechanisms, NetworkConfig, Observer, SimWorker, TaskRun, TransferRun,
+    self, Config, Deciders, Mechanisms, NetworkConfig, Observer, SimWorker, Takeover, TaskRun, TransferRun,
 };
 use gristmill_scheduler::units::Time;
 use gristmill_scheduler::workload::Job;
@@ -22,6 +22,9 @@ const SLOTS_MAX: u32 = 64;
 const JOBS_MAX: usize = 2_000;
 const TASKS_MAX: usize = 50_000;
 
+/// Largest error of a time that was written as JSON, seconds.
+const ROUNDING_SECONDS: f64 = 1e-10;
+
 /// Cluster, jobs and one policy.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,10 +33,19 @@ struct Scenario {
     /// Bytes per second that each worker can send and receive; no limit if absent.
     network: Option<f64>,
     policy: String,
+    takeover: Option<ScenarioTakeover>,
     estimator: String,
     #[serde(default)]
     seed: u64,
     jobs: Vec<ScenarioJob>,
+}
+
+/// Policy, without mechanisms, that decides from the decision at this time on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScenarioTakeover {
+    at: f64,
+    policy: String,
 }
 
 #[derive(Deserialize)]
@@ -259,7 +271,16 @@ impl Scenario {
         });
         let mut ends = Vec::new();
         let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| ends.push(*record);
-        let run = cluster::run(&config, deciders, jobs, &mut schedule, &mut sink);
+        let run = match &self.takeover {
+            None => cluster::run(&config, deciders, jobs, &mut schedule, &mut sink),
+            Some(ScenarioTakeover { at, policy }) => {
+                let policy = Mechanisms::split(policy).0;
+                let policy = policy::by_name(policy).map_err(|error| error.to_string())?;
+                // Its time has been printed and read again.
+                let takeover = Takeover { at: at - ROUNDING_SECONDS, policy };
+                cluster::run_taken_over(&config, deciders, takeover, jobs, &mut schedule, &mut sink)
+            }
+        };
         run.map_err(|error| error.to_string())?;
         for record in ends {
             schedule.jobs[record.seq as usize] =

@@ -2,6 +2,7 @@
 
 use crate::core::{Core, CoreConfig};
 use crate::ids::TaskKind;
+use crate::policy::Policy;
 use crate::sim::SimError;
 use crate::sim::cluster::{Config, Deciders, SystemWork};
 use crate::units::Bytes;
@@ -12,14 +13,7 @@ pub(super) fn core_of(
     Deciders { policy, placement, estimator }: Deciders,
 ) -> Result<Core, SimError> {
     check(config)?;
-    if policy.suspends_maps() {
-        let value = policy.name().to_owned();
-        return Err(SimError::Setting {
-            name: "policy",
-            value,
-            wanted: "one that leaves running maps alone",
-        });
-    }
+    check_policy(&*policy)?;
     let rate = config.network.in_rate.min(config.network.out_rate);
     let network = || rate.is_finite().then(|| Bytes((rate.round() as u64).max(1)));
     let network = config.core.network.or_else(network);
@@ -28,6 +22,15 @@ pub(super) fn core_of(
         Some(estimator) => core.with_estimator(estimator),
         None => core,
     })
+}
+
+/// Refuses a policy that suspends maps, which no worker supports.
+pub(super) fn check_policy(policy: &dyn Policy) -> Result<(), SimError> {
+    if !policy.suspends_maps() {
+        return Ok(());
+    }
+    let value = policy.name().to_owned();
+    Err(SimError::Setting { name: "policy", value, wanted: "one that leaves running maps alone" })
 }
 
 fn check(config: &Config) -> Result<(), SimError> {

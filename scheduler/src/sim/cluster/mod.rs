@@ -269,5 +269,32 @@ pub fn run(
     engine::Engine::new(config, core, observer, sink).run(&mut jobs, &mut |_| {})
 }
 
+/// Policy that decides from an instant on, in the place of the first one, as [`Core::decide_by`] describes.
+pub struct Takeover {
+    /// Seconds since the start: the first instant not before it is the policy's first.
+    pub at: f64,
+    /// Policy that takes over, with pull placement.
+    pub policy: Box<dyn Policy>,
+}
+
+/// Runs the jobs as [`run`] does, with another policy from an instant on. So the orders of this instant are what the
+/// other policy does in the state to which the first one has led.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_taken_over(
+    config: &Config,
+    deciders: Deciders,
+    takeover: Takeover,
+    jobs: impl IntoIterator<Item = Job>,
+    observer: &mut dyn Observer,
+    sink: &mut dyn FnMut(&JobRecord),
+) -> Result<ClusterSummary, SimError> {
+    check::check_policy(&*takeover.policy)?;
+    let core = check::core_of(config, deciders)?;
+    let mut jobs = jobs.into_iter();
+    engine::Engine::new(config, core, observer, sink).taken_over(takeover).run(&mut jobs, &mut |_| {})
+}
+
 #[cfg(test)]
 mod tests;

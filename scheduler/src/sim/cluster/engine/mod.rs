@@ -8,13 +8,14 @@ use crate::core::Core;
 use crate::event::Event;
 use crate::ids::{HostId, JobId, TaskKind, WorkerId};
 use crate::metrics::JobRecord;
+use crate::placement::Pull;
 use crate::sim::SimError;
 use crate::sim::cluster::jobs::{LiveJob, prepare};
 use crate::sim::cluster::network::Network;
 use crate::sim::cluster::pieces::RunningAttempts;
 use crate::sim::cluster::processors::Processors;
 use crate::sim::cluster::timers::{SimMachine, Timers};
-use crate::sim::cluster::{ClusterSummary, Config, Observer, SimWorker};
+use crate::sim::cluster::{ClusterSummary, Config, Observer, SimWorker, Takeover};
 use crate::station::PerStation;
 use crate::units::{Bytes, Span, Time};
 use crate::workload::Job;
@@ -43,6 +44,7 @@ pub(super) struct Engine<'a> {
     reports: Reports,
     commands: Vec<Command>,
     done: WorkDone,
+    takeover: Option<Takeover>,
 }
 
 /// Receivers of the simulation's output.
@@ -123,7 +125,13 @@ impl<'a> Engine<'a> {
             reports: Reports::default(),
             commands: Vec::new(),
             done: WorkDone::default(),
+            takeover: None,
         }
+    }
+
+    /// Lets another policy decide from an instant on.
+    pub(super) fn taken_over(self, takeover: Takeover) -> Self {
+        Self { takeover: Some(takeover), ..self }
     }
 
     /// Lets each job arrive when the previous one has ended. The first counts as the `seq`-th of its workload, from 0,
@@ -178,6 +186,9 @@ impl<'a> Engine<'a> {
             }
             self.tick(next.is_none())?;
             self.report_progress();
+            if let Some(takeover) = self.takeover.take_if(|takeover| takeover.at <= self.now.seconds()) {
+                self.core.decide_by(takeover.policy, Box::new(Pull::new()));
+            }
             self.core.handle(self.now, &self.events, &mut self.commands);
             self.output.observer.instant(self.now, &self.events, &self.commands, self.core.shuffle_order());
             self.events.clear();

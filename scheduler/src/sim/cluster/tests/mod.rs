@@ -112,6 +112,23 @@ fn a_job_alone_takes_its_waves_of_maps_and_then_its_reduces() {
 }
 
 #[test]
+fn policy_that_takes_over_decides_from_the_first_instant_not_before_its_time() {
+    let jobs = [job(0.0, &[2.0; 4], &[]), job(1.0, &[1.0; 2], &[])];
+    let config = unified(1, 1);
+    for at in [2.1, 4.0] {
+        let deciders = TestDeciders::named("fifo", "pull", Some("oracle")).0;
+        let takeover = Takeover { at, policy: policy::by_name("psjf").unwrap() };
+        let (mut seen, mut records) = (Seen::default(), Vec::new());
+        let mut sink = |record: &JobRecord| records.push(*record);
+        run_taken_over(&config, deciders, takeover, jobs.clone(), &mut seen, &mut sink).unwrap();
+        // The older job's maps until 4, then the two of the shorter job.
+        assert_eq!(ends(&Seen { records, ..seen }), [10.0, 6.0], "at {at}");
+    }
+    let alone = watch(&config, TestDeciders::named("fifo", "pull", Some("oracle")), &jobs).unwrap();
+    assert_eq!(ends(&alone), [8.0, 10.0]);
+}
+
+#[test]
 fn pools_keep_slots_for_reduces_that_maps_cannot_take() {
     let jobs = [job(0.0, &[2.0], &[3.0]), job(0.0, &[2.0; 6], &[])];
     let pools = Config::uniform(1, Slots::Pools { map: 1, reduce: 1 });
