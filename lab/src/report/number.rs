@@ -17,6 +17,9 @@ const SMALL: f64 = 1e-3;
 /// Share of their mean below which half widths are due to rounding.
 const NEGLIGIBLE: f64 = 1e-12;
 
+/// Time below which seconds have too many zeros to read, and time above which milliseconds have too many digits, seconds.
+const MILLISECONDS: std::ops::Range<f64> = 0.01..10.0;
+
 /// Maximum number of decimals.
 const DECIMALS_MAX: i32 = 12;
 
@@ -82,6 +85,13 @@ pub fn percent(fraction: f64) -> String {
         return format!("{sign}{} %", fixed(size, decimals));
     }
     format!("{sign}{} %", number(size))
+}
+
+/// Returns the unit for times that are shown together, and how many of it a second has: milliseconds if one time is too
+/// short for seconds and none too long for milliseconds.
+pub(crate) fn unit_of_times(seconds: impl Iterator<Item = f64> + Clone) -> (&'static str, f64) {
+    let has_short = seconds.clone().any(|time| 0.0 < time && time < MILLISECONDS.start);
+    if has_short && !seconds.clone().any(|time| MILLISECONDS.end < time) { ("ms", 1e3) } else { ("s", 1.0) }
 }
 
 /// Returns the label of a tick where ticks are `step` apart and none is larger than `largest`.
@@ -247,6 +257,20 @@ mod tests {
         for (fraction, expected) in cases {
             let expected = expected.replace("2×10⁶", "2\u{202f}000\u{202f}000");
             assert_eq!(percent(fraction), expected, "{fraction}");
+        }
+    }
+
+    #[test]
+    fn times_are_in_milliseconds_if_one_is_short_and_none_is_long() {
+        let cases = [
+            (&[8.498e-4, 0.2][..], "ms"),
+            (&[0.02, 0.2], "s"),
+            (&[0.0], "s"),
+            (&[8e-4, 11.0], "s"),
+            (&[], "s"),
+        ];
+        for (times, unit) in cases {
+            assert_eq!(unit_of_times(times.iter().copied()).0, unit, "{times:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Table of metrics of all policies.
 
-use super::text::columns;
+use super::text::{columns, title_and_scale};
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, ReportTable};
 use gristmill_scheduler::metrics::Metric;
@@ -9,11 +9,15 @@ use gristmill_scheduler::metrics::Metric;
 pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries: &[Summary]) -> Block {
     let metrics = columns(names, summaries);
     let policies = summaries.iter().map(|summary| format!("`{}`", summary.contender.name));
-    let cell = |summary: &Summary, metric: &Metric| Cell::from(summary.metrics.get(metric).copied());
     let head = std::iter::once("metric".to_owned()).chain(policies).map(|name| Column::new(&name, ""));
-    let rows = metrics.iter().map(|metric| {
-        let title = Cell::text(metric.declaration().title());
-        std::iter::once(title).chain(summaries.iter().map(|one| cell(one, metric))).collect()
+    let rows = metrics.iter().map(|&metric| {
+        let (title, scale) = title_and_scale(metric, summaries);
+        let cell = |summary: &Summary| {
+            let interval = summary.metrics.get(&metric)?;
+            let half_width = interval.half_width.map(|half_width| half_width * scale);
+            Some(Cell::Number { value: interval.mean * scale, half_width })
+        };
+        std::iter::once(Cell::text(title)).chain(summaries.iter().map(|one| Cell::from(cell(one)))).collect()
     });
     Block::Table(ReportTable::new(id, caption, head.collect(), rows.collect()))
 }

@@ -7,7 +7,7 @@ use crate::compare::simulation_error::SimulationError;
 use crate::compare::statistics::{Difference, FALSE_MAX, PLANNED_SHARE, Shown};
 use crate::compare::summary::Summary;
 use crate::report::number;
-use gristmill_scheduler::metrics::{Interval, Metric};
+use gristmill_scheduler::metrics::{Declaration, Interval, Metric};
 
 /// Metrics of the table, if they apply.
 const COLUMNS: [Metric; 9] = [
@@ -34,6 +34,17 @@ pub(super) fn columns(metrics: &[Metric], summaries: &[Summary]) -> Vec<Metric> 
     metrics.iter().copied().filter(known).collect()
 }
 
+/// Returns the name of a metric with the unit in which it is shown, and how many of it its own unit has.
+pub(super) fn title_and_scale(metric: Metric, summaries: &[Summary]) -> (String, f64) {
+    let declared = metric.declaration();
+    if declared.unit != "s" {
+        return (declared.title(), 1.0);
+    }
+    let means = summaries.iter().filter_map(|one| one.metrics.get(&metric)).map(|interval| interval.mean);
+    let (unit, scale) = number::unit_of_times(means);
+    (Declaration { unit, ..declared }.title(), scale)
+}
+
 /// Returns a line for each policy: mean over repetitions ± half the width of the 95 % interval.
 #[must_use]
 pub fn table(comparison: &Comparison) -> String {
@@ -41,16 +52,19 @@ pub fn table(comparison: &Comparison) -> String {
     let metrics = columns(&COLUMNS, &summaries);
     let simulations = SIMULATIONS.iter().filter(|(_, of)| summaries.iter().any(|one| of(one).is_some()));
     let simulations: Vec<&NamedSimulation> = simulations.collect();
-    let header = metrics.iter().map(|metric| metric.declaration().title());
-    let mut header: Vec<String> = std::iter::once("policy".to_owned()).chain(header).collect();
+    let (titles, scales): (Vec<String>, Vec<f64>) =
+        metrics.iter().map(|&metric| title_and_scale(metric, &summaries)).unzip();
+    let mut header: Vec<String> = std::iter::once("policy".to_owned()).chain(titles).collect();
     header.extend(simulations.iter().map(|(name, _)| format!("{name}, s")));
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_header(header);
     for summary in &summaries {
         let mut cells = vec![summary.contender.name.clone()];
-        cells.extend(metrics.iter().map(|metric| match summary.metrics.get(metric) {
-            Some(Interval { mean, half_width, .. }) => number::with_interval(*mean, *half_width),
+        cells.extend(metrics.iter().zip(&scales).map(|(metric, scale)| match summary.metrics.get(metric) {
+            Some(Interval { mean, half_width, .. }) => {
+                number::with_interval(mean * scale, half_width.map(|half_width| half_width * scale))
+            }
             None => number::NOTHING.to_owned(),
         }));
         cells.extend(simulations.iter().map(|(_, of)| match of(summary) {
