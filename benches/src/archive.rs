@@ -20,8 +20,6 @@ pub enum BenchSection {
     Table,
     /// Small jobs and many tasks.
     Latency,
-    /// Dependence on size, reduces, skew, workers, tasks.
-    Scaling,
 }
 
 /// Identity of a measurement.
@@ -145,21 +143,6 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns the day as `2026-03-31`, in UTC.
-///
-/// Converts days since 1970 to a date of the Gregorian calendar, counted in eras of 400 years that begin in March.
-pub fn day(seconds: u64) -> String {
-    let days = seconds / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,14 +172,5 @@ mod tests {
     fn latest_keeps_each_row_as_it_was_measured_last() {
         let entries = vec![absent(1, "sort", "limit"), absent(1, "join", "limit"), absent(2, "sort", "ours")];
         assert_eq!(latest(entries), [absent(1, "join", "limit"), absent(2, "sort", "ours")]);
-    }
-
-    #[test]
-    fn days_follow_the_calendar() {
-        assert_eq!(day(0), "1970-01-01");
-        assert_eq!(day(951_782_400), "2000-02-29");
-        assert_eq!(day(951_868_800), "2000-03-01");
-        assert_eq!(day(1_767_225_599), "2025-12-31");
-        assert_eq!(day(1_767_225_600), "2026-01-01");
     }
 }

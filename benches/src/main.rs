@@ -1,4 +1,4 @@
-//! `gristmill-bench`: measures Gristmill compared with other systems, small jobs, and its scaling.
+//! `gristmill-bench`: measures Gristmill compared with other systems, and small jobs.
 //!
 //! `scripts/bench.sh` sets up what this needs and starts it. Missing systems are reported and skipped. Micro benchmarks
 //! of single parts are run by `cargo bench`.
@@ -13,18 +13,16 @@ mod places;
 mod process;
 mod report;
 mod rows;
-mod scaling;
 mod stats;
 mod table;
 
-use crate::archive::{Archive, day, latest, now};
+use crate::archive::{Archive, latest, now};
 use crate::bench::Bench;
 use crate::machine::MachineFacts;
 use crate::places::{Places, Roots};
 use crate::rows::{BenchRow, ROWS};
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
-use gristmill::size::parse_bytes;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -75,7 +73,7 @@ struct Common {
     /// Directory for results [default: benches/results/ and the day]
     #[arg(long, value_name = "DIR", global = true)]
     results: Option<PathBuf>,
-    /// Counted runs [default: 5 for the table, else 3]
+    /// Counted runs of the table [default: 5]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Maximum time of a run, seconds
@@ -86,7 +84,7 @@ struct Common {
 #[derive(Subcommand)]
 enum What {
     /// Everything, one after another; also without a command
-    All(Extent),
+    All,
     /// Whole jobs compared with other systems
     Table {
         /// Rows [default: all]
@@ -104,34 +102,6 @@ enum What {
         #[arg(long, value_name = "N", default_value_t = 200)]
         warm_jobs: u32,
     },
-    /// Growth of time and memory
-    Scaling {
-        /// Series [default: all]
-        series: Vec<String>,
-        #[command(flatten)]
-        extent: Extent,
-    },
-}
-
-/// Maximum sizes of scaling.
-#[derive(Args, Clone, Copy)]
-struct Extent {
-    /// Largest input of scaling
-    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = parse_bytes)]
-    max_bytes: u64,
-    /// Scaling up to 16 GiB and 200 workers
-    #[arg(long)]
-    full: bool,
-}
-
-impl Extent {
-    /// Quick options: inputs of 256 MiB where the size is not relevant, up to 10,000 tasks and 32 workers.
-    fn options(self, rounds: u32) -> scaling::ScalingOptions {
-        let bytes_max = if self.full { 16 << 30 } else { self.max_bytes };
-        let base_bytes = if self.full { 1 << 30 } else { (256 << 20).min(bytes_max) };
-        let (tasks_max, workers_max) = if self.full { (100_000, 200) } else { (10_000, 32) };
-        scaling::ScalingOptions { rounds, bytes_max, base_bytes, tasks_max, workers_max }
-    }
 }
 
 fn main() -> ExitCode {
@@ -159,7 +129,7 @@ fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
         jobs: absolute(&common.jobs.unwrap_or_else(|| own.with_file_name("gristmill-bench-jobs")))?,
         home,
     };
-    let day = day(invocation);
+    let day = gristmill::wall_time::date(invocation);
     let results = common.results.unwrap_or_else(|| PathBuf::from("benches/results").join(&day));
     let mut bench = Bench {
         places: Places::new(&roots),
@@ -168,8 +138,7 @@ fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
         timeout: Duration::from_secs(common.timeout),
         failed: false,
     };
-    let what = arguments.what.unwrap_or(What::All(Extent { max_bytes: 1 << 30, full: false }));
-    let outcome = measure(&mut bench, what, common.rounds);
+    let outcome = measure(&mut bench, arguments.what.unwrap_or(What::All), common.rounds.unwrap_or(5));
     write_machine(&bench, day)?;
     // Measurements made before an error are also reported.
     let text = write_report(&bench);
@@ -178,23 +147,20 @@ fn run(arguments: BenchArguments) -> anyhow::Result<bool> {
     Ok(!bench.failed)
 }
 
-fn measure(bench: &mut Bench, what: What, rounds: Option<u32>) -> anyhow::Result<()> {
-    let (many, few) = (rounds.unwrap_or(5), rounds.unwrap_or(3));
+fn measure(bench: &mut Bench, what: What, rounds: u32) -> anyhow::Result<()> {
     match what {
-        What::All(extent) => {
-            let options = table::TableOptions { rounds: many, no_peers: false };
+        What::All => {
+            let options = table::TableOptions { rounds, no_peers: false };
             ROWS.iter().try_for_each(|row| table::measure_row(bench, row, options))?;
-            latency::measure_all(bench, latency::LatencyOptions { cold_runs: 50, warm_jobs: 200 })?;
-            scaling::measure_series(bench, &[], extent.options(few))
+            latency::measure_all(bench, latency::LatencyOptions { cold_runs: 50, warm_jobs: 200 })
         }
         What::Table { rows, no_peers } => {
-            let options = table::TableOptions { rounds: many, no_peers };
+            let options = table::TableOptions { rounds, no_peers };
             chosen(&rows)?.iter().try_for_each(|row| table::measure_row(bench, row, options))
         }
         What::Latency { cold_runs, warm_jobs } => {
             latency::measure_all(bench, latency::LatencyOptions { cold_runs, warm_jobs })
         }
-        What::Scaling { series, extent } => scaling::measure_series(bench, &series, extent.options(few)),
     }
 }
 

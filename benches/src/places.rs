@@ -144,15 +144,6 @@ pub fn warm(files: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the free bytes available to this user in the file system of a directory.
-///
-/// # Errors
-/// A directory that does not exist.
-pub fn free_bytes(directory: &Path) -> io::Result<u64> {
-    let system = rustix::fs::statvfs(directory)?;
-    Ok(system.f_bavail * system.f_frsize)
-}
-
 /// Returns a lock that prevents a second, concurrent measurement. It is held until the file is dropped.
 ///
 /// # Errors

@@ -266,6 +266,7 @@ mod whatif;
 pub use gristmill_lab as lab;
 pub use gristmill_runtime::{
     api, client, cluster, exit, generate, jobs, output_dir, prelude, registry, size, submit, testing,
+    wall_time,
 };
 pub use gristmill_scheduler as scheduler;
 pub use gristmill_worker as worker;

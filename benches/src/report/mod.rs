@@ -17,11 +17,8 @@ type Writer = fn(&[ArchiveEntry]) -> String;
 /// Returns the whole report.
 pub fn report(entries: &[ArchiveEntry], machine: &MachineFacts, legend: &[(&str, &str)]) -> String {
     let mut text = format!("# Measurements of {}\n\n{}", machine.day, machine_text(machine));
-    let sections: [(BenchSection, Writer); 3] = [
-        (BenchSection::Table, rows::section),
-        (BenchSection::Latency, others::latency),
-        (BenchSection::Scaling, others::scaling),
-    ];
+    let sections: [(BenchSection, Writer); 2] =
+        [(BenchSection::Table, rows::section), (BenchSection::Latency, others::latency)];
     for (section, write) in sections {
         let own: Vec<ArchiveEntry> =
             entries.iter().filter(|entry| entry.label.section == section).cloned().collect();

@@ -139,11 +139,3 @@ fn latency_is_judged_by_the_median_and_rates_by_tasks() {
     line(&report, &["< 2.5 ms", "2.00 ms", "20.00 ms", " met "]);
     line(&report, &["> 20000 tasks/s", "10001 tasks/s", "**not met**"]);
 }
-
-#[test]
-fn growth_gives_each_setting_a_line_and_a_command() {
-    let report = report_of(&[run(BenchSection::Scaling, "size-sort", "64.0 MiB", 1, 1.0)]);
-    line(&report, &["### size-sort: against the size of the input"]);
-    line(&report, &["64.0 MiB", "1.00..1.00"]);
-    line(&report, &["- 64.0 MiB: `run-64.0 MiB`"]);
-}
