@@ -2,7 +2,6 @@
 
 use crate::files::InputFileError;
 use crate::terminal::{stdout_json, stdout_text};
-use crate::usage::usage;
 use clap::Args;
 use gristmill_runtime::exit;
 use gristmill_runtime::journal::JournalReader;
@@ -25,8 +24,6 @@ pub struct ReplayCommand {
     /// Journal that a master wrote
     #[arg(value_name = "JOURNAL")]
     journal: PathBuf,
-    #[arg(long, hide = true)]
-    narrate: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -34,11 +31,6 @@ pub struct ReplayCommand {
 
 /// `gristmill lab replay`.
 pub fn run(registry: &Registry, flags: &ReplayCommand) -> anyhow::Result<u8> {
-    if flags.narrate {
-        let instead =
-            "`gristmill lab whatif` runs other policies, `gristmill job explain` shows the reasons of one";
-        return Err(usage(format!("--narrate was removed: {instead}")));
-    }
     let unreadable =
         |error: &dyn std::error::Error| InputFileError::new(&flags.journal, gristmill_runtime::chain(error));
     let mut journal = JournalReader::open(&flags.journal).map_err(|error| unreadable(&error))?;

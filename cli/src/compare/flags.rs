@@ -33,8 +33,6 @@ pub(super) struct CompareFlags {
     /// Check everything and print the arrivals, but run nothing
     #[arg(long)]
     pub(super) check: bool,
-    #[arg(long, value_name = "SHARE", hide = true)]
-    pub(super) detect: Option<String>,
     /// Also run each kind of job alone three times, for slowdown (the median counts); `--estimator oracle` does so if
     /// the workload has no sizes
     #[arg(long, hide_short_help = true)]

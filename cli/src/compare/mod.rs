@@ -71,10 +71,6 @@ pub fn command() -> Command {
 /// `gristmill lab compare WORKLOAD`.
 pub fn compare(registry: &Registry, settings: &Settings, typed: &ArgMatches) -> anyhow::Result<u8> {
     let flags = CompareFlags::from_arg_matches(typed)?;
-    if flags.detect.is_some() {
-        let instead = "run with --repeat 3; four times the repetitions halve the intervals of its verdicts";
-        return Err(usage(format!("--detect was removed: {instead}")));
-    }
     let mut file = read(&flags.workload)?;
     if let Some(seed) = flags.seed {
         file.workload.seed = seed;

@@ -163,8 +163,6 @@ fn mistakes_are_told_before_anything_starts() {
     let workload = sandbox.write("tiny.toml", WORKLOAD);
     let planned = ["compare", &workload, "--policy", "fifo,fair", "--against", "max-srpt", "--out", &out];
     sandbox.run(planned).expect_code(2).expect_words(&["`max-srpt`, which is not compared", "fifo, fair"]);
-    let removed = ["compare", &workload, "--policy", "fifo,fair", "--check", "--detect", "20%"];
-    sandbox.run(removed).expect_code(2).expect_words(&["--detect was removed", "--repeat"]);
     let checked = sandbox.run_well(["compare", &workload, "--policy", "fifo", "--check"]).stdout_text();
     assert_eq!(checked.lines().count(), 1 + 6, "{checked}");
 }

@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use crate::descriptors;
 
-/// Maximum time from accepting a connection, or from the first byte of a later request, to the end of that request's
-/// head.
-pub(crate) const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Maximum silence between two requests of one connection.
+/// Maximum time from the end of a request to the end of the next one's head, on a connection with a shown secret.
 pub(crate) const IDLE_TIME: Duration = Duration::from_secs(60);
 /// Maximum time of a TLS handshake, on either side.
 pub(crate) const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
@@ -81,8 +78,6 @@ pub fn strangers_max() -> usize {
 /// Limits of one server.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
-    /// See `HEAD_TIME`.
-    pub head: Duration,
     /// See `IDLE_TIME`.
     pub idle: Duration,
     /// See `HANDSHAKE_TIME`.
@@ -108,7 +103,6 @@ pub struct ServerLimits {
 impl Default for ServerLimits {
     fn default() -> Self {
         ServerLimits {
-            head: HEAD_TIME,
             idle: IDLE_TIME,
             handshake: HANDSHAKE_TIME,
             stall: STALL_TIME,

@@ -1,6 +1,4 @@
-//! The top-level modules of a crate import each other in one direction.
-//!
-//! Read from the tokens of the sources, without tests: `crate::`, `super::`, and the root's re-exports.
+//! Circles of imports, and the sources that they are found in: tokens without comments, strings and tests.
 
 use super::{read, root};
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,54 +178,6 @@ impl Modules {
         }
         Self { files }
     }
-
-    /// Imports between top-level modules, and a file for each.
-    fn imports(&self) -> BTreeMap<(String, String), PathBuf> {
-        let names: BTreeSet<&str> =
-            self.files.iter().filter_map(|(module, ..)| module.first().map(String::as_str)).collect();
-        let mut exported = BTreeMap::new();
-        let mut imports = BTreeMap::new();
-        for (module, path, words) in &self.files {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            // The root comes first.
-            let Some(own) = module.first() else {
-                for at in (0..words.len()).filter(|&at| words[at] == "use") {
-                    for path in paths(&words[at + 1..]) {
-                        let own = usize::from(path[0] == "crate" || path[0] == "self");
-                        if let Some(&first) = path.get(own).filter(|first| names.contains(**first)) {
-                            exported.insert(path[path.len() - 1].to_owned(), first.to_owned());
-                        }
-                    }
-                }
-                continue;
-            };
-            let mut inline: Vec<usize> = Vec::new();
-            for at in 0..words.len() {
-                inline.retain(|end| at < *end);
-                if words[at..].starts_with(&["mod"]) && words.get(at + 2) == Some(&"{") {
-                    inline.push(closing(&words, at + 2));
-                }
-                let begins = ["crate", "super"].contains(&words[at]) && words.get(at + 1) == Some(&"::");
-                let before = if at == 0 { "" } else { words[at - 1] };
-                // `in` belongs to a visibility.
-                if !begins || ["::", "in"].contains(&before) {
-                    continue;
-                }
-                for named in paths(&words[at..]) {
-                    let up = named.iter().take_while(|word| **word == "super").count();
-                    let at_root = named[0] == "crate" || up == module.len() + inline.len();
-                    let Some(&first) = named.get(up.max(1)).filter(|_| at_root) else { continue };
-                    let seen = names.get(first).map(|name| (*name).to_owned());
-                    if let Some(seen) =
-                        seen.or_else(|| exported.get(first).cloned()).filter(|seen| seen != own)
-                    {
-                        imports.entry((own.clone(), seen)).or_insert_with(|| path.clone());
-                    }
-                }
-            }
-        }
-        imports
-    }
 }
 
 /// All modules that `start` reaches.
@@ -263,82 +213,4 @@ pub fn members() -> Vec<String> {
     let (_, members) = manifest.split_once("\nmembers = [").expect("the workspace lists its members");
     let members = members.split(']').next().unwrap_or_default().split(',');
     members.map(|member| member.trim().trim_matches('"').to_owned()).collect()
-}
-
-#[test]
-fn modules_of_a_crate_import_each_other_in_no_circle() {
-    let mut looked_at = 0;
-    for directory in &members() {
-        let mut found = Vec::new();
-        let mut places = String::new();
-        for start in ["src/lib.rs", "src/main.rs"] {
-            let text = |path: &Path| std::fs::read_to_string(path).ok();
-            let modules = Modules::below(&root().join(directory).join(start), &text);
-            looked_at += modules.files.len();
-            let imports = modules.imports();
-            for circle in circles(&imports) {
-                for ((first, second), path) in &imports {
-                    if circle.contains(first) && circle.contains(second) {
-                        places.push_str(&format!("{first} imports {second} in {}\n", path.display()));
-                    }
-                }
-                found.push(circle);
-            }
-        }
-        assert!(
-            found.is_empty(),
-            "modules of {directory} import each other in a circle, {found:?}:\n{places}"
-        );
-    }
-    assert!(400 < looked_at, "only {looked_at} files were found");
-}
-
-/// Checks the circles of a crate of these files.
-fn check(files: &[(&str, &str)], expected: &[&[&str]]) {
-    let text = |path: &Path| {
-        files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
-    };
-    let imports = Modules::below(Path::new("lib.rs"), &text).imports();
-    assert_eq!(circles(&imports), expected, "{imports:?}");
-}
-
-#[test]
-fn a_circle_is_found_by_every_way_of_naming_a_module() {
-    let root = ("lib.rs", "mod a;\npub mod b;\nmod c;\npub use self::c::{inner::Deep as Export, x};\n");
-    let to_b = [("b.rs", "use crate::{c::x, a::{self, y}};\n"), ("c.rs", "")];
-    for text in [
-        "use crate::b::B;",
-        "fn f() { crate::b::B }",
-        "use super::b;",
-        "use {std::fs, super::{c, b as other}};",
-        "mod own { use super::super::b; }",
-        "#[cfg(not(test))] use crate::b;",
-        "const QUOTE: char = '\"'; use crate::b; // '\"'",
-        "fn f<'a>(x: &'a str) { \"\\\"\"; crate::b::f::<'a>() }",
-    ] {
-        check(&[root, ("a.rs", text), to_b[0], to_b[1]], &[&["a", "b"]]);
-    }
-    // Through the root's re-export, from a file further down, and three in a circle.
-    let deep = [root, ("a/mod.rs", "mod deep;"), ("a/deep.rs", "use super::super::b;"), to_b[0], to_b[1]];
-    check(&deep, &[&["a", "b"]]);
-    let three = [root, ("a.rs", "use crate::Export;"), ("c.rs", "use crate::b;"), to_b[0]];
-    check(&three, &[&["a", "b", "c"]]);
-}
-
-#[test]
-fn no_circle_is_seen_in_tests_comments_strings_and_names_of_ones_own() {
-    let root = ("lib.rs", "mod a;\nmod b;\n#[cfg(test)]\nmod testing;\n");
-    for text in [
-        "//! See `crate::b`.\n/* crate::b /* nested */ crate::b */",
-        "const TEXT: &str = \"crate::b\"; const RAW: &str = r#\"\" crate::b\"#;",
-        "#[cfg(test)]\nmod tests { use crate::b; }",
-        "#[cfg(test)]\nmod tests;",
-        "#[cfg(all(test, unix))]\n#[rustfmt::skip]\nuse crate::b;\n",
-        "mod own { use super::b; } pub(in crate::b) struct A;",
-        "use crate::a::b; use std::b; mod crate_b {}",
-    ] {
-        let tests = [("a/tests.rs", "use crate::b;"), ("testing.rs", "use crate::{a, b};")];
-        let b = ("b.rs", "use crate::a; use crate::testing;");
-        check(&[root, ("a.rs", text), tests[0], tests[1], b], &[]);
-    }
 }

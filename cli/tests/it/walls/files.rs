@@ -1,4 +1,4 @@
-//! The files of a crate import each other in one direction.
+//! The files of a crate import each other in one direction, and so do its top-level modules.
 
 use super::circles::{Modules, circles, closing, members, paths};
 use super::root;
@@ -120,8 +120,15 @@ fn imports(modules: &Modules) -> BTreeMap<(String, String), PathBuf> {
     imports
 }
 
+/// Imports between top-level modules, of these between files.
+fn of_modules(imports: &BTreeMap<(String, String), PathBuf>) -> BTreeMap<(String, String), PathBuf> {
+    let top = |file: &str| file.split("::").next().unwrap_or_default().to_owned();
+    let modules = imports.iter().map(|((one, other), path)| ((top(one), top(other)), path.clone()));
+    modules.filter(|((one, other), _)| one != other && !one.is_empty() && !other.is_empty()).collect()
+}
+
 #[test]
-fn files_import_one_way() {
+fn files_and_modules_import_one_way() {
     let mut found = String::new();
     let mut count = 0;
     for directory in members() {
@@ -129,11 +136,16 @@ fn files_import_one_way() {
             let text = |path: &Path| std::fs::read_to_string(path).ok();
             let imports = imports(&Modules::below(&root().join(&directory).join(start), &text));
             count += imports.len();
-            for circle in circles(&imports) {
-                let inside =
-                    imports.keys().filter(|(one, other)| circle.contains(one) && circle.contains(other));
-                let lines = inside.map(|(one, other)| format!("  {one} imports {other}\n"));
-                found.push_str(&format!("in {directory}:\n{}", lines.collect::<String>()));
+            for imports in [of_modules(&imports), imports] {
+                for circle in circles(&imports) {
+                    let inside = imports
+                        .iter()
+                        .filter(|((one, other), _)| circle.contains(one) && circle.contains(other));
+                    let lines = inside.map(|((one, other), path)| {
+                        format!("  {one} imports {other} in {}\n", path.display())
+                    });
+                    found.push_str(&format!("in {directory}:\n{}", lines.collect::<String>()));
+                }
             }
         }
     }
@@ -164,6 +176,14 @@ fn circle_of_files_is_found_by_every_way_of_naming_what_they_define() {
     ] {
         check([root, b, c], &[&["a::b", "a::c"]]);
     }
+    for b in [
+        "const QUOTE: char = '\"'; use super::c::C; pub struct B; // '\"'",
+        "fn g<'a>(x: &'a str) { \"\\\"\"; super::c::f::<'a>() } pub struct B;",
+        "mod own { use super::super::c::C; } pub struct B;",
+        "#[cfg(not(test))] use super::c::C; pub struct B;",
+    ] {
+        check([root, b, c], &[&["a::b", "a::c"]]);
+    }
     // Into a directory and out of it again.
     check(["mod b;\nmod c;\nuse b::B; pub struct A;", "pub struct B;", "use super::A;"], &[]);
 }
@@ -176,6 +196,21 @@ fn declarations_re_exports_and_what_a_directory_defines_for_its_files_are_no_cir
         &[],
     );
     check([root, "#[cfg(test)] mod tests { use super::super::c::C; } pub struct B;", "use super::B;"], &[]);
-    check([root, "//! See `super::c::C`.\npub struct B;", "use super::B;"], &[]);
+    for b in [
+        "//! See `super::c::C`.\n/* super::c::C /* nested */ super::c::C */ pub struct B;",
+        "const TEXT: &str = \"super::c::C\"; const RAW: &str = r#\"\" super::c::C\"#; pub struct B;",
+        "#[cfg(all(test, unix))]\n#[rustfmt::skip]\nuse super::c::C;\npub struct B;",
+    ] {
+        check([root, b, "use super::B; pub struct C;"], &[]);
+    }
     check([root, "use super::c; pub struct B;", "use super::B; pub(in super::b) struct C;"], &[]);
+}
+
+#[test]
+fn circle_of_modules_without_one_of_files_is_found() {
+    let edge = |one: &str, other: &str| ((one.to_owned(), other.to_owned()), PathBuf::new());
+    let files =
+        BTreeMap::from([edge("a::x", "b::y"), edge("b::z", "a::w"), edge("b::z", "b::y"), edge("c", "")]);
+    assert!(circles(&files).is_empty());
+    assert_eq!(circles(&of_modules(&files)), [["a", "b"]]);
 }

@@ -4,8 +4,8 @@
 //! of a large job occupy all machines there, all reduces of smaller jobs wait. The smallest form is a fixed instance; the
 //! other has random arrivals that satisfy every assumption of the paper.
 
+use super::WORDS;
 use super::runs::completions;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::sim::slotted::lower_bound;
 use rand::{RngExt as _, SeedableRng as _};

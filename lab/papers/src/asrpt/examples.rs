@@ -1,7 +1,7 @@
 //! The quick example of section IV, and figure 4: SRPT, DSRPT and ASRPT on the same jobs.
 
+use super::WORDS;
 use super::runs::{completions, flow_within};
-use super::words::WORDS;
 use crate::prelude::*;
 
 /// Numbers of small jobs in the quick example.

@@ -12,13 +12,14 @@ mod runs;
 mod tails;
 #[cfg(test)]
 pub(super) mod tests;
-mod words;
 
 use crate::prelude::*;
 use crate::workload::asrpt::{MACHINES, RATE, SLOTS};
 use counterexample::BurstRatios;
 use runs::AsrptRuns;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs the experiments.
 ///

@@ -1,9 +1,9 @@
 //! Efficiency ratios: figures 5 to 8 by setting, figure 9 over time, and the claims about ratios.
 
+use super::WORDS;
 use super::constants::constants;
 use super::counterexample::{self, BurstRatios};
 use super::runs::{AsrptRuns, PROVED, SCENARIOS, SCHEDULERS, STEP, STEPS};
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::asrpt::{SETTINGS, SLOTS};
 

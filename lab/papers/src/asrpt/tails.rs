@@ -1,7 +1,7 @@
 //! Distributions of flow times (figures 10 to 13), and the claims about their tails.
 
+use super::WORDS;
 use super::runs::{AsrptRuns, FLOW_MAX, KeptRun, SCENARIOS, SCHEDULERS};
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::asrpt::SETTINGS;
 

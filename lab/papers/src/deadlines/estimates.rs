@@ -3,9 +3,9 @@
 //!
 //! Not here: several jobs at once (`goals`).
 
+use super::WORDS;
 use super::goals::{RunClaim, judged};
 use super::trial;
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::{Joins, SLOTS, alone};
 use gristmill_scheduler::estimate::completion::{Remaining, RunningLeft, mean_task_length};

@@ -3,10 +3,10 @@
 //!
 //! Not here: the dependence on the lengths of tasks (`sensitivity`).
 
+use super::WORDS;
 use super::trial::WIDTH;
 use super::trial::{DeadlineTrial, Scheduler};
 use super::trials::Trials;
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::{ARRIVALS, DEADLINES, Joins, NAMES, SLOTS, WEIGHTS};
 

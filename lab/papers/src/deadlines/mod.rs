@@ -11,11 +11,12 @@ mod sensitivity;
 pub(super) mod tests;
 mod trial;
 mod trials;
-mod words;
 
 use crate::prelude::*;
 use trials::trials;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs all experiments.
 ///

@@ -2,10 +2,10 @@
 //!
 //! Not here: the figures of the paper (`goals`).
 
+use super::WORDS;
 use super::goals::meets;
 use super::trial::{DeadlineTrial, Scheduler};
 use super::trials::Trials;
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, Joins};
 

@@ -2,10 +2,10 @@
 //!
 //! Not here: the search for the optimum (`optimum`).
 
+use super::WORDS;
 use super::common::{ROUNDING, batch, total};
 use super::optimum::is_at_least;
 use super::random::ALL;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::orders::best_in_order;
 

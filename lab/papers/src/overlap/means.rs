@@ -1,7 +1,7 @@
 //! Section 5.3: means of each policy at each load beside the paper's, and the claims about them.
 
+use super::WORDS;
 use super::cells::{BOUND, LOADS, PolicyAtLoad, RUNS, find, run_all};
-use super::words::WORDS;
 use super::{sizes, slowdown};
 use crate::prelude::*;
 

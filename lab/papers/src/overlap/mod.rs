@@ -17,11 +17,12 @@ pub(super) mod tests;
 mod tight;
 mod trace;
 mod unstable;
-mod words;
 
 use common::Amounts;
 pub(crate) use progress::{ModelProgress, overlapping, traditional};
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 use crate::prelude::*;
 

@@ -2,8 +2,8 @@
 //!
 //! Not here: the Hadoop measurements of figure 4, which belong to the authors' cluster.
 
+use super::WORDS;
 use super::common::{batch, jobs_of};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::policy;
 use gristmill_scheduler::sim::fluid;

@@ -1,9 +1,9 @@
 //! Checks theorems and corollaries of the overlap paper on random small instances. Totals are compared with the best of
 //! all policies and orders, and with a lower bound. Where these two do not decide, the optimum does.
 
+use super::WORDS;
 use super::common::{ROUNDING, batch, jobs_of, simulate, total};
 use super::optimum::is_at_least;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;
 use gristmill_scheduler::sim::fluid::orders::{best_in_order, completions_in_order};

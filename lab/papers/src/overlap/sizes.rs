@@ -1,8 +1,8 @@
 //! Figure 8 and the percentiles of the text: the distribution of drawn sizes.
 
+use super::WORDS;
 use super::cells::LOADS;
 use super::common::{distribution, in_order, work};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::workload::overlap::Poisson;
 

@@ -1,9 +1,9 @@
 //! Figure 9 of the overlap paper: mean slowdown by size of the job under three policies, and the claims about it.
 //! Slowdown is flow time divided by the larger of map and shuffle work.
 
+use super::WORDS;
 use super::cells::{BUCKET_WIDTH, BUCKETS, CLASSES, LOADS, PolicyAtLoad, RUNS, SlowdownShare, find};
 use super::common::POLICIES;
-use super::words::WORDS;
 use crate::prelude::*;
 
 pub(super) fn figure_9(context: &Context<'_>, jobs: usize, cells: &[PolicyAtLoad]) -> Section {

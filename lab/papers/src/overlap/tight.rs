@@ -1,8 +1,8 @@
 //! Worst cases of the policies MaxSRPT and SplitSRPT, which the overlap paper gives after Corollaries 4 and 6. As jobs
 //! are added, the total response time relative to another order grows to the limit of the corollary.
 
+use super::WORDS;
 use super::common::{ROUNDING, batch, total};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::sim::fluid::orders::completions_in_order;
 

@@ -2,8 +2,8 @@
 //!
 //! Not here: the trace itself, which is not public as filtered and measured in the paper.
 
+use super::WORDS;
 use super::common::{Amounts, POLICIES, distribution, in_order, simulate, work};
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::overlap_trace::{Balance, DiurnalTrace, TRACE_HOURS, TRACE_JOBS, TRACE_PEAK};
 use gristmill_scheduler::sim::fluid::lower_bound::lower_bound;

@@ -2,8 +2,8 @@
 //!
 //! Not here: the readings that give the printed numbers (`table`).
 
+use super::WORDS;
 use super::common::simulate;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::workload::overlap::Poisson;
 

@@ -1,6 +1,6 @@
 //! The paper's small examples: figure 1, weak pairs, and Algorithm 6 on six jobs.
 
-use super::words::WORDS;
+use super::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum::{self, Optimum};

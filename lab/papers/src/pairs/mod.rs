@@ -12,10 +12,11 @@ mod sweeps;
 #[cfg(test)]
 pub(super) mod tests;
 mod theorems;
-mod words;
 
 use crate::prelude::*;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs the experiments.
 ///

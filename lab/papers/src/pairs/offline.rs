@@ -1,9 +1,9 @@
 //! Table 2: jobs that are all present at the start, under ten rules, for several distributions of sizes; and
 //! the claims about it.
 
+use super::WORDS;
 use super::printed::{BySizes, TABLE_2, compare, in_words};
 use super::rules::{DELTA, MEAN, OFFLINE, describe, title};
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::SizeLaw;
 use gristmill_scheduler::policy::pairs::{Averages, PairsRule, averages, times};

@@ -1,8 +1,8 @@
 //! Table 3 and figure 4: a stream of jobs under twelve policies, in the fluid model; and the claims about both.
 
+use super::WORDS;
 use super::printed::{self, BySizes, COLUMNS, MAKESPAN, MATCH, StreamRow, TABLE_3, WORST_RATIO, compare};
 use super::rules::{ALPHA, DELTA, K, describe, title};
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::{JobStream, SizeLaw};
 use anyhow::Context as _;

@@ -3,8 +3,8 @@
 //! The printed sets of jobs are not public, so times are compared as multiples of Match's average makespan. Not here:
 //! the runs (`offline`, `online`).
 
+use super::WORDS;
 use super::rules::describe;
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::SizeLaw;
 

@@ -1,8 +1,8 @@
 //! Figures 2 and 3: effect of the step, the weight and the number of groups; and the claims about it.
 
+use super::WORDS;
 use super::offline::{NUMBERS, averages_of};
 use super::rules::{ALPHA, DELTA, MEAN, describe, title};
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::pairs::SizeLaw;
 use gristmill_scheduler::policy::pairs::{Averages, PairsRule};

@@ -1,7 +1,7 @@
 //! Theorems 1 to 4 and Corollary 1 on random small instances, against the optimum over all orders.
 
+use super::WORDS;
 use super::examples::in_words;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::job::Size;
 use gristmill_scheduler::policy::pairs::optimum::one_order;

@@ -1,7 +1,7 @@
 //! Figure 4-1: mean sojourn time of equal workers against arrival rate and number of workers.
 
+use super::WORDS;
 use super::common::curve;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;

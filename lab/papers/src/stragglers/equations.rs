@@ -3,8 +3,8 @@
 //!
 //! Not here: the equations that are used (`gristmill_scheduler::placement`, `gristmill_scheduler::queueing::sizing`).
 
+use super::WORDS;
 use super::common::placed;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::queueing::sizing::fork_join;
 

@@ -4,7 +4,7 @@
 //! They are archived so that the page is the same on every machine. Not here: the fit
 //! (`gristmill_scheduler::estimate::dtd`).
 
-use super::words::WORDS;
+use super::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::estimate::dtd::{Fit, fit};
 use gristmill_scheduler::queueing::Dtd;

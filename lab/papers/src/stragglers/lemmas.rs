@@ -2,7 +2,7 @@
 //!
 //! Lemma 1 is tried on Poisson arrivals, whose waiting times follow from a linear integral equation.
 
-use super::words::WORDS;
+use super::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::queueing::Dtd;
 

@@ -14,10 +14,11 @@ mod sojourn;
 mod splits;
 #[cfg(test)]
 pub(super) mod tests;
-mod words;
 
 use crate::prelude::*;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs all experiments.
 ///

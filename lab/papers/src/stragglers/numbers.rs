@@ -1,7 +1,7 @@
 //! Chapter 7: the best number of workers, and the best mix of them for a budget.
 
+use super::WORDS;
 use super::common::curve;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::placement::place;
 use gristmill_scheduler::queueing::Server;

@@ -5,8 +5,8 @@
 //! wait in its queue (Lindley's recursion); a job that needs one task of every worker waits for the slowest. No split of
 //! the thesis is made for jobs whose tasks arrive together; the stream has such jobs.
 
+use super::WORDS;
 use super::common::{SLOW, halves};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::event::Slots;
 use gristmill_scheduler::placement::{self, Placed, place};

@@ -2,8 +2,8 @@
 //!
 //! Not here: the advanced splits of figure 6-8.
 
+use super::WORDS;
 use super::common::{COUNTS, curve, halves, least, mean, placed};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::placement::place;
 

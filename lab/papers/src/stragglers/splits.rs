@@ -3,8 +3,8 @@
 //!
 //! Not here: the splits in simulated queues.
 
+use super::WORDS;
 use super::common::{SLOW, curve, mean, placed};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_scheduler::placement::Placed;
 

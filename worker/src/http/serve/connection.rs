@@ -6,13 +6,13 @@ use crate::http::gate::{Arrival, Gate, GateVerdict};
 use crate::http::limits::{REFUSED_BODY_BYTES_MAX, REFUSED_BODY_TIME, ServerLimits};
 use crate::http::proof::{PROOF, PROVE_PATH, Reached, ServerSessions};
 use crate::http::tls::Pin;
-use crate::http::watch::{HeadTimer, Heard, Watched};
+use crate::http::watch::Watched;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONNECTION, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -94,9 +94,8 @@ where
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let heard = Heard::default();
-        let builder = self.builder(heard.clone());
-        let io = TokioIo::new(Watched::new(stream, heard, self.limits.stall, Arc::clone(&admission)));
+        let builder = self.builder();
+        let io = TokioIo::new(Watched::new(stream, self.limits.stall, Arc::clone(&admission)));
         let sessions = Arc::new(ServerSessions::default());
         let service = service_fn(move |request| {
             let (server, admission) = (Arc::clone(&self), Arc::clone(&admission));
@@ -143,12 +142,13 @@ where
         response
     }
 
-    fn builder(&self, heard: Heard) -> http1::Builder {
-        let ServerLimits { head, idle, head_bytes_max, head_fields_max, .. } = self.limits;
+    fn builder(&self) -> http1::Builder {
+        let ServerLimits { idle, head_bytes_max, head_fields_max, .. } = self.limits;
         let mut builder = http1::Builder::new();
+        // hyper's limit for a head includes the silence before it. A peer without a secret has less time for both.
         builder
-            .timer(HeadTimer { heard, head, idle })
-            .header_read_timeout(head)
+            .timer(TokioTimer::new())
+            .header_read_timeout(idle)
             .max_headers(head_fields_max)
             .max_header_size(head_bytes_max);
         builder

@@ -1,7 +1,7 @@
 //! Pieces of the experiments: the cluster, and claims about means.
 
 use super::super::common::cluster;
-use super::words::WORDS;
+use super::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;
 use gristmill_lab::report::number::with_interval;

@@ -2,9 +2,9 @@
 
 use super::super::common::blocks;
 use super::super::context::RealContext;
+use super::WORDS;
 use super::common::{WORKERS, above, claim, percent_points, pooled};
 use super::twin_jobs::twins;
-use super::words::WORDS;
 use crate::prelude::*;
 use crate::workload::deadlines::NAMES;
 use gristmill_lab::compare::statistics::mean;

@@ -8,13 +8,14 @@ pub(super) mod estimates;
 pub(super) mod goals;
 mod twin_jobs;
 mod twins;
-mod words;
 
 use super::context::RealContext;
 use crate::prelude::*;
 use crate::workload::deadlines::SLOTS;
 use common::WORKERS;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Runs the experiments.
 ///

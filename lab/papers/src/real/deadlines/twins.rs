@@ -2,9 +2,9 @@
 
 use super::super::common::{blocks, section};
 use super::super::context::RealContext;
+use super::WORDS;
 use super::common::{WORKERS, pooled};
 use super::twin_jobs::twins;
-use super::words::WORDS;
 use super::{estimates, goals};
 use crate::prelude::*;
 use crate::workload::deadlines::{DEADLINES, NAMES, WEIGHTS};

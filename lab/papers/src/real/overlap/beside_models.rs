@@ -1,6 +1,6 @@
 //! Progress of a run over time, compared with the overlapping and the traditional tandem queue.
 
-use super::words::WORDS;
+use super::WORDS;
 use crate::overlap::{ModelProgress, overlapping, traditional};
 use crate::prelude::*;
 use gristmill_lab::compare::RunRecord;

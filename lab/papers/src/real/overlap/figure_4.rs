@@ -2,8 +2,8 @@
 
 use super::super::common::{blocks, cluster, policies, section as section_of, workload as workload_of};
 use super::super::context::RealContext;
+use super::WORDS;
 use super::beside_models::{ModelDistances, ModelledRun, WARM_UP, WORKERS, claims};
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::workload::{Arrivals, DataSet, JobKind};

@@ -5,7 +5,6 @@
 
 pub(super) mod beside_models;
 mod figure_4;
-mod words;
 
 use super::common::{blocks, networked, section, two_stations};
 use super::context::RealContext;
@@ -16,7 +15,9 @@ use crate::workload::pairs::{JobStream, SizeLaw};
 use gristmill_lab::compare::Comparison;
 use gristmill_runtime::cluster::ClusterConfig;
 use std::num::NonZeroU64;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("../overlap.toml"));
 
 /// Runs the experiments.
 ///

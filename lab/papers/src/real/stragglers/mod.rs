@@ -5,7 +5,6 @@
 
 mod application;
 pub(super) mod sojourn;
-mod words;
 
 use super::common::{cluster, section as section_of};
 use super::context::{AT_ONCE, RealContext};
@@ -20,7 +19,9 @@ use gristmill_runtime::cluster::ClusterConfig;
 use gristmill_runtime::generate;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::protocol::Slots;
-pub(super) use words::WORDS;
+
+/// Text of the page: titles, captions and claims. Its holes, `{name}`, are filled with results by the sections.
+pub(crate) static WORDS: PaperWords = PaperWords::new(include_str!("words.toml"));
 
 /// Number of workers, with a slot for maps and one for reduces. Every second one is slower.
 const WORKERS: u32 = 10;

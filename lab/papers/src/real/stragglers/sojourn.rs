@@ -3,8 +3,8 @@
 use super::super::control::Control;
 use super::super::judging::{PredictedNumber, adjusted_claim, claim};
 use super::WARM_UP_JOBS;
+use super::WORDS;
 use super::application::Application;
-use super::words::WORDS;
 use crate::prelude::*;
 use gristmill_lab::compare::statistics::mean;
 use gristmill_lab::compare::{Comparison, JobRun, RunRecord};
