@@ -1,9 +1,10 @@
-"""Counts over web crawls: words of WET files; servers, links between hosts, or tags of WARC files.
+"""Counts over web crawls: words of WET files; servers and links between hosts of WARC or WAT files; tags of WARC files.
 
 usage: crawl.py words|servers|links|tags FILE...
 
 Files may be compressed by gzip, as crawls publish them. Each file is one map. Needs warcio, here and on the workers.
 """
+import json
 import sys
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
@@ -29,11 +30,11 @@ class Page(HTMLParser):
         self.links += [value for name, value in attributes if tag == "a" and name == "href" and value]
 
 
-def records(path, kind):
-    """Records of this type: `response` of WARC files, `conversion` of WET files."""
+def records(path, *kinds):
+    """Records of these types: `response` of WARC files, `metadata` of WAT files, `conversion` of WET files."""
     with open(path, "rb") as file:
         for record in ArchiveIterator(file):
-            if record.rec_type == kind:
+            if record.rec_type in kinds:
                 # A file takes long, and a function that does nothing for ten minutes is stopped.
                 gristmill.count("records", 1)
                 yield record
@@ -43,18 +44,21 @@ def text_of(record):
     return record.content_stream().read().decode("utf-8", "replace")
 
 
-def responses(path):
-    """Responses of web servers, with their address."""
-    for record in records(path, "response"):
-        # Crawls also have responses of name servers.
-        if record.http_headers is not None:
-            yield record.rec_headers.get_header("WARC-Target-URI") or "", record
+def address(record):
+    return record.rec_headers.get_header("WARC-Target-URI") or ""
 
 
-def pages(path):
-    for source, record in responses(path):
-        if "html" in (record.http_headers.get_header("Content-Type") or ""):
-            yield source, Page(text_of(record))
+def described(record):
+    """HTTP response that a record of a WAT file describes; None for other records."""
+    if record.rec_headers.get_header("Content-Type") != "application/json":
+        return None
+    return json.loads(text_of(record))["Envelope"]["Payload-Metadata"].get("HTTP-Response-Metadata")
+
+
+def page(record):
+    """The page of a response; None for images, and for responses of name servers, which have no headers."""
+    headers = record.http_headers
+    return Page(text_of(record)) if headers and "html" in (headers.get_header("Content-Type") or "") else None
 
 
 def host(source, link=""):
@@ -72,22 +76,36 @@ def words(path):
 
 
 def servers(path):
-    for _, record in responses(path):
-        yield record.http_headers.get_header("Server") or "(none)", 1
+    for record in records(path, "response", "metadata"):
+        if record.rec_type == "metadata":
+            response = described(record)
+            if response is not None:
+                yield response.get("Headers", {}).get("Server") or "(none)", 1
+        elif record.http_headers is not None:
+            yield record.http_headers.get_header("Server") or "(none)", 1
 
 
 def tags(path):
-    for _, page in pages(path):
-        for tag in page.tags:
+    for found in map(page, records(path, "response")):
+        for tag in found.tags if found else ():
             yield tag, 1
 
 
+def links_of(record):
+    """Links of a page, or those that a record of a WAT file lists for one."""
+    if record.rec_type == "metadata":
+        listed = ((described(record) or {}).get("HTML-Metadata") or {}).get("Links", ())
+        return [link["url"] for link in listed if link.get("path") == "A@/href" and "url" in link]
+    found = page(record)
+    return found.links if found else []
+
+
 def links(path):
-    for source, page in pages(path):
-        for link in page.links:
-            target = host(source, link)
+    for record in records(path, "response", "metadata"):
+        for link in links_of(record):
+            target = host(address(record), link)
             if target:
-                yield (host(source), target), 1
+                yield (host(address(record)), target), 1
 
 
 def total(key, counts):

@@ -72,9 +72,9 @@ def encoded(keys: Sequence[Any], values: Sequence[Any]) -> bytes:
 PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 
 
-def settled(value: Any) -> Tuple[Any, int]:
+def settled(value: Any, pickled: bool) -> Tuple[Any, int]:
     """Returns a value that is not plain as it is now, and its bytes: its function may change it as soon as it goes on."""
-    data = typed_bytes.encoded(value)
+    data = typed_bytes.encoded(value, pickled)
     if type(value) is tuple and PLAIN.issuperset(map(type, value)):
         return value, len(data)
     return typed_bytes.decode(data, 0, True)[0], len(data)
@@ -83,7 +83,8 @@ def settled(value: Any) -> Tuple[Any, int]:
 class Collector:
     """Takes pairs of functions, and hands them on as keys and values: few at a time, which stay in the processor's cache."""
 
-    def __init__(self) -> None:
+    def __init__(self, pickled: bool) -> None:
+        self.pickled = pickled
         self._keys: List[Any] = []
         self._values: List[Any] = []
         # Bytes of the collected values that have a length.
@@ -101,7 +102,7 @@ class Collector:
                 if kind is str or kind is bytes:
                     size += len(value)
                 elif kind not in PLAIN:
-                    value, more = settled(value)
+                    value, more = settled(value, self.pickled)
                     size += more
             keys.append(key)
             values.append(value)
@@ -126,8 +127,8 @@ class Collector:
 class Writer(Collector):
     """Writes pairs in batches."""
 
-    def __init__(self, out: BinaryIO) -> None:
-        super().__init__()
+    def __init__(self, out: BinaryIO, pickled: bool) -> None:
+        super().__init__(pickled)
         self._out = out
         self._batches: List[bytes] = []
         self._bytes = 0

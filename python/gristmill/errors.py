@@ -26,21 +26,28 @@ class JobError(GristmillError):
 class FunctionError(JobError):
     """A function of the job raised an exception on a worker.
 
-    `traceback` is Python's traceback there, `exception` the name of its class, and `message` its text.
+    `traceback` is Python's traceback there, `exception` the name of its class, and `message` its text and notes.
     """
 
     def __init__(self, where: str, traceback: str, log: str = "") -> None:
-        last = traceback.rstrip().rsplit("\n", 1)[-1]
-        self.exception, _, self.message = last.partition(": ")
+        lines = traceback.rstrip().split("\n")
+        frames = [at for at, line in enumerate(lines) if line.startswith("  File ")]
+        rest = lines[frames[-1] + 1 if frames else 1 :]
+        # The lines of the frame are indented; the text of the exception may have any lines.
+        begin = next((at for at, line in enumerate(rest) if line and not line.startswith(" ")), 0)
+        words = "\n".join(rest[begin:])
+        self.exception, _, self.message = words.partition(": ")
         self.traceback = traceback
         self.where = where
-        super().__init__(f"{where}: {last}\n\n{traceback}", log)
+        super().__init__(f"{where}: {words}\n\n{traceback}", log)
 
 
 MARK = "Traceback (most recent call last):"
+# Line between a long traceback and its last calls, which alone fit into the report of a failure.
+LAST_CALLS = "\nThe last calls:\n"
 
 
 def received(report: str) -> Optional[str]:
     """Returns the traceback in the report of a failed attempt, if any."""
-    _, mark, rest = report.partition(MARK)
+    _, mark, rest = report.rpartition(LAST_CALLS)[2].partition(MARK)
     return mark + rest if mark else None

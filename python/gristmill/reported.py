@@ -1,6 +1,7 @@
 """Reports of functions while they run on a worker: counters and status."""
 from __future__ import annotations
 
+import operator
 import sys
 from collections import Counter
 from typing import Tuple
@@ -10,8 +11,11 @@ _counts: Counter[Tuple[str, str]] = Counter()
 
 
 def count(name: str, amount: int = 1, group: str = "python") -> None:
-    """Adds to a counter of the job. Commas and line ends in a name become blanks."""
-    _counts[group, name] += int(amount)
+    """Adds a whole number to a counter of the job. Commas and line ends in a name become blanks."""
+    try:
+        _counts[group, name] += operator.index(amount)
+    except TypeError:
+        raise TypeError(f"count({name!r}, {amount!r}): a counter takes whole numbers") from None
 
 
 def tell_counts() -> None:

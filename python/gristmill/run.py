@@ -15,13 +15,15 @@ from collections import deque
 from typing import IO, Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import picture, shipping, typed_bytes
-from .errors import FunctionError, JobError, received
+from .errors import FunctionError, GristmillError, JobError, received
 from .job import Job
 from .program import program
 from .results import pandas
 
 Path = Union[str, "os.PathLike[str]"]
 
+# Name of the archive with the functions, which workers run.
+ARCHIVE = "job.zip"
 # Number of lines of the program's log that are kept.
 LOG_LINES_MAX = 1_000
 # Time that a cancelled job may take to end, before it is killed.
@@ -50,6 +52,7 @@ class JobRun:
         self._directory = directory
         self._inputs: List[JobRun] = []
         self._refusal: Optional[str] = None
+        self._cancelled = False
         self._log: Deque[str] = deque(maxlen=LOG_LINES_MAX)
         # A group of its own: Ctrl-C reaches this process alone, which ends the job in good order.
         self._process = subprocess.Popen(
@@ -84,9 +87,13 @@ class JobRun:
     @property
     def state(self) -> str:
         """`starting`, `waiting`, `running`, `publishing`, `succeeded`, `failed` or `cancelled`."""
-        if self.job_status is None:
-            return "starting" if self._process.poll() is None else "failed"
-        return str(self.job_status["state"])
+        done = self.done
+        for reader in self._readers if done else ():
+            reader.join()
+        state = "starting" if self.job_status is None else str(self.job_status["state"])
+        if done and state not in ("succeeded", "failed", "cancelled"):
+            return "cancelled" if self._cancelled else "failed"
+        return state
 
     @property
     def done(self) -> bool:
@@ -129,6 +136,7 @@ class JobRun:
     def cancel(self) -> None:
         """Ends the job, and waits for its end."""
         if self._process.poll() is None:
+            self._cancelled = True
             self._process.send_signal(signal.SIGTERM)
             try:
                 self._process.wait(END_SECONDS)
@@ -229,8 +237,13 @@ def submit(
     on another master's workers. `flags` are additional ones of `gristmill streaming`. A job ends when its `JobRun` is deleted,
     and with this process.
     """
+    if os.path.basename(sys.argv[0]) == ARCHIVE:
+        raise GristmillError("a worker that imports this script would start its job again: start it below `if __name__ == \"__main__\":`")
     if not inputs:
         raise ValueError("a job needs an input: a file, a directory, or an earlier job")
+    for given in inputs:
+        if not isinstance(given, (str, os.PathLike, JobRun)):
+            raise TypeError(f"{given!r} is not an input: each is an argument of its own, as in run(job, *files)")
     runs = [given for given in inputs if isinstance(given, JobRun)]
     if runs and len(runs) != len(inputs):
         raise ValueError("inputs are all files of lines or all earlier jobs: a mapper has one kind of arguments")
@@ -244,7 +257,7 @@ def submit(
     packed = shipping.archive(functions, settings, job.modules)
     name = job.name or getattr(job.mapper, "__name__", "job")
     directory = tempfile.TemporaryDirectory(prefix="gristmill-python-")
-    archive = pathlib.Path(directory.name) / "job.zip"
+    archive = pathlib.Path(directory.name) / ARCHIVE
     archive.write_bytes(packed)
     place = pathlib.Path(output) if output is not None else pathlib.Path(directory.name) / "output"
     words = [program(), "streaming", "--json", *flags]
@@ -252,12 +265,12 @@ def submit(
     words += [] if workers is None else ["--workers", str(workers)]
     words += ["--no-sync"] if output is None else []
     interpreter = _quoted(python or (sys.executable if join is None else "python3"))
-    words += ["-file", f"{archive}#job.zip", "-mapper", f"{interpreter} job.zip map", "-output", str(place.absolute())]
+    words += ["-file", f"{archive}#{ARCHIVE}", "-mapper", f"{interpreter} {ARCHIVE} map", "-output", str(place.absolute())]
     words += ["-D", f"mapreduce.job.name={name}"]
     if job.reducer is None:
         words += ["-numReduceTasks", "0"]
     else:
-        words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} job.zip reduce"]
+        words += ["-numReduceTasks", str(job.reduces), "-reducer", f"{interpreter} {ARCHIVE} reduce"]
     if settings["placed"]:
         words += ["-D", "gristmill.streaming.placed=true"]
     for file in job.files:
@@ -312,8 +325,8 @@ def _shipped(file: Path) -> str:
     path = pathlib.Path(file).absolute()
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file: files= takes files that tasks open by their names")
-    if path.name == "job.zip" or any(letter in str(path) for letter in "#,"):
-        raise ValueError(f"{path}: a file of files= has no # and no comma in its path, and is not called job.zip")
+    if path.name == ARCHIVE or any(letter in str(path) for letter in "#,"):
+        raise ValueError(f"{path}: a file of files= has no # and no comma in its path, and is not called {ARCHIVE}")
     return str(path)
 
 

@@ -48,8 +48,8 @@ def _counted(code: int, content: bytes) -> bytes:
     return bytes((code,)) + _LENGTH.pack(len(content)) + content
 
 
-def encoded(value: Any) -> bytes:
-    """Returns a value as typed bytes."""
+def encoded(value: Any, pickled: bool = True) -> bytes:
+    """Returns a value as typed bytes. Raises `TypeError` for objects that are pickled, unless `pickled` allows them."""
     kind = type(value)
     if kind is str:
         return _counted(TEXT, value.encode(*_ENCODING))
@@ -65,12 +65,17 @@ def encoded(value: Any) -> bytes:
     elif kind is bytes:
         return _counted(BYTES, value)
     elif kind is tuple:
-        return b"\x08" + _LENGTH.pack(len(value)) + b"".join(map(encoded, value))
+        return b"\x08" + _LENGTH.pack(len(value)) + b"".join([encoded(item, pickled) for item in value])
     elif kind is list:
-        return b"\x09" + b"".join(map(encoded, value)) + b"\xff"
+        return b"\x09" + b"".join([encoded(item, pickled) for item in value]) + b"\xff"
     elif kind is dict:
-        pairs = b"".join(encoded(key) + encoded(item) for key, item in value.items())
+        pairs = b"".join([encoded(key, pickled) + encoded(item, pickled) for key, item in value.items()])
         return b"\x0a" + _LENGTH.pack(len(value)) + pairs
+    elif value is not None and not pickled:
+        raise TypeError(
+            f"a value of type {kind.__name__} is not sent as it is: give plain values (None, bool, int, float, str, bytes, list, "
+            "tuple, dict; .item() of numpy's), or Job(..., pickled=True) if you trust every worker"
+        )
     return _counted(PICKLED, pickle.dumps(value, PICKLE_PROTOCOL))
 
 
@@ -84,7 +89,7 @@ def check_key(key: Any) -> None:
             check_key(part)
     elif type(key) not in _KEYS:
         raise TypeError(
-            f"a key of type {type(key).__name__} has no form of its own: keys are str, int, float, bool, bytes, None, and tuples "
+            f"a key of type {type(key).__name__} is not supported: keys are str, int, float, bool, bytes, None, and tuples "
             "of them"
         )
 

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Callable, DefaultDict, Dict, Iterable, Iterato
 
 from . import typed_bytes
 from .columns import PLAIN, Collector, Writer, key_of, read, settled
+from .errors import LAST_CALLS, MARK
 from .reported import count, tell_counts
 
 # Group of the system's own counters.
@@ -68,7 +69,7 @@ class Combined(Collector):
     """Pairs to be combined. They stay in the mapper's process, so that they need not be written and read for it."""
 
     def __init__(self, combiner: Callable[..., Any], writer: Writer) -> None:
-        super().__init__()
+        super().__init__(writer.pickled)
         self.combiner, self.writer = combiner, writer
         # Values that wait for the combiner, by key.
         self.fresh: DefaultDict[Union[str, bytes], List[Any]] = defaultdict(list)
@@ -111,7 +112,7 @@ class Combined(Collector):
                     if type(value) is str or type(value) is bytes:
                         self.folded_bytes += len(value)
                     elif type(value) not in PLAIN:
-                        value, more = settled(value)
+                        value, more = settled(value, self.pickled)
                         self.folded_bytes += more
                     folded[key] = value
                     continue
@@ -134,10 +135,10 @@ class Combined(Collector):
 class Placed(Writer):
     """Writes pairs whose keys have the number of their part and their group in front."""
 
-    def __init__(self, out: BinaryIO, functions: Dict[str, Callable[..., Any]], parts: int) -> None:
-        super().__init__(out)
+    def __init__(self, out: BinaryIO, functions: Dict[str, Callable[..., Any]], job: Dict[str, Any]) -> None:
+        super().__init__(out, job["pickled"])
         self.group, self.partitioner = functions.get("group"), functions.get("partitioner")
-        self.parts = parts
+        self.parts = job["reduces"]
 
     def _take(self, keys: List[Any], values: List[Any], size: int) -> None:
         super()._take([self.placed(key) for key in keys], values, size)
@@ -226,11 +227,16 @@ def tell(error: BaseException) -> NoReturn:
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
         frame = frame.tb_next
+    if frame is None and isinstance(error, (TypeError, ValueError)):
+        # A complaint of this package about what a function gave: its own calls say nothing to the user.
+        sys.stderr.write("\n".join([MARK, *traceback.format_exception_only(type(error), error)]))
+        sys.stderr.flush()
+        os._exit(1)
     frame = frame or error.__traceback__
     whole = traceback.format_exception(type(error), error, frame)
     frames = len(traceback.extract_tb(frame))
     if frames > FRAMES_MAX:
-        sys.stderr.write("".join(whole))
+        sys.stderr.write("".join(whole) + LAST_CALLS)
     last = traceback.format_exception(type(error), error, frame, limit=-FRAMES_MAX)
     sys.stderr.write("".join(last if frames > FRAMES_MAX else whole))
     sys.stderr.flush()
@@ -254,7 +260,7 @@ def main() -> None:
     task = os.getpid()
     try:
         job, functions = load(sys.argv[0])
-        writer = Placed(out, functions, job["reduces"]) if job["placed"] and role == "map" else Writer(out)
+        writer = Placed(out, functions, job) if job["placed"] and role == "map" else Writer(out, job["pickled"])
         if role == "map":
             map_all(functions, job, io.BufferedReader(stream), writer)
         else:

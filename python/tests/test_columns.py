@@ -23,7 +23,7 @@ def values(draw):
 
 def written(pairs):
     out = io.BytesIO()
-    writer = columns.Writer(out)
+    writer = columns.Writer(out, True)
     writer.pairs("mapper", pairs)
     writer.flush()
     assert writer.written == len(out.getvalue()) and writer.count == len(pairs)
@@ -78,7 +78,7 @@ def test_pairs_of_any_kind_are_written_in_order():
 def test_what_is_no_pair_is_named():
     for wrong in ("ab", ("a",), ["a", 1]):
         with pytest.raises(TypeError, match="the mapper gave .* where a pair"):
-            columns.Writer(io.BytesIO()).pairs("mapper", [("a", 1), wrong])
+            columns.Writer(io.BytesIO(), True).pairs("mapper", [("a", 1), wrong])
     with pytest.raises(TypeError, match="a key of type list"):
         columns.encoded([["a"]], [1])
 
@@ -97,7 +97,7 @@ def test_a_value_that_its_function_changes_later_is_sent_as_it_was():
 
 def written_of(pairs):
     out = io.BytesIO()
-    writer = columns.Writer(out)
+    writer = columns.Writer(out, True)
     writer.pairs("mapper", pairs)
     writer.flush()
     return out.getvalue()

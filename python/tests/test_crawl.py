@@ -1,6 +1,7 @@
 """The jobs of `examples/crawl.py` on made-up crawls, counted here by a reader of its own."""
 import collections
 import gzip
+import json
 import pathlib
 import random
 import re
@@ -18,9 +19,9 @@ HOSTS = ["mill.example", "stream.example", "grain.example"]
 SERVERS = ["nginx", "Apache/2.4", None]
 
 
-def record(kind, uri, body):
+def record(kind, uri, body, mime="text/plain"):
     head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
-    mime = "application/http; msgtype=response" if kind == "response" else "text/plain"
+    mime = "application/http; msgtype=response" if kind == "response" else mime
     return f"{head}WARC-Record-ID: <urn:uuid:{random.getrandbits(64):x}>\r\nContent-Type: {mime}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
 
 
@@ -31,9 +32,11 @@ def response(server, kind, page):
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory):
-    """Two WARC files, one of them compressed record by record, and a WET file; with the counts of each job."""
+    """Two WARC files, one of them compressed record by record, the WAT file of the second, and a WET file; with the counts of
+    each job, those of WAT under the file's name."""
     directory, draw = tmp_path_factory.mktemp("crawl"), random.Random(SEED)
-    counts = {kind: collections.Counter() for kind in ("words", "servers", "tags", "links")}
+    counts = {kind: collections.Counter() for kind in ("words", "servers", "tags", "links", "wat servers", "wat links")}
+    described = []
     for name, wrap in (("a.warc", bytes), ("b.warc.gz", gzip.compress)):
         with open(directory / name, "wb") as file:
             for _ in range(40):
@@ -45,8 +48,23 @@ def crawl(tmp_path_factory):
                     counts["tags"].update(re.findall("<([a-z]+)", page.decode()))
                     if "[" not in link:
                         counts["links"][source, target if "://" in link else source] += 1
+                if name == "b.warc.gz":
+                    described.append((source, server, [link] if kind == "text/html" else []))
                 file.write(wrap(record("request", f"http://{source}/", b"GET / HTTP/1.1\r\n\r\n")))
                 file.write(wrap(record("response", f"http://{source}/", response(server, kind, page))))
+    with open(directory / "b.wat.gz", "wb") as file:
+        file.write(gzip.compress(record("metadata", "http://mill.example/", b"fetchTimeMs: 7\r\n")))
+        for source, server, found in described:
+            headers = {"Server": server} if server else {}
+            about = {"Headers": headers}
+            if found:
+                about["HTML-Metadata"] = {"Links": [{"path": "A@/href", "url": link} for link in found] + [{"path": "IMG@/src", "url": "http://image.example/"}]}
+            text = json.dumps({"Envelope": {"Payload-Metadata": {"HTTP-Response-Metadata": about}}})
+            file.write(gzip.compress(record("metadata", f"http://{source}/", text.encode(), "application/json")))
+            counts["wat servers"][server or "(none)"] += 1
+            for link in found:
+                if "[" not in link:
+                    counts["wat links"][source, re.split("/+", link)[1] if "://" in link else source] += 1
     with open(directory / "c.wet.gz", "wb") as file:
         file.write(gzip.compress(record("response", "dns:mill.example", b"20260101 mill.example")))
         for _ in range(40):
@@ -56,16 +74,17 @@ def crawl(tmp_path_factory):
     return directory, counts
 
 
-@pytest.mark.parametrize("kind", ["words", "servers", "tags", "links"])
+@pytest.mark.parametrize("kind", ["words", "servers", "tags", "links", "wat servers", "wat links"])
 def test_counts_of_a_crawl_are_those_of_another_reader(crawl, kind):
     directory, counts = crawl
-    files = ["c.wet.gz"] if kind == "words" else ["a.warc", "b.warc.gz"]
-    done = subprocess.run([sys.executable, CRAWL, kind, *(directory / name for name in files)], capture_output=True, text=True, timeout=120)
+    files = ["c.wet.gz"] if kind == "words" else ["b.wat.gz"] if "wat" in kind else ["a.warc", "b.warc.gz"]
+    job = kind.split()[-1]
+    done = subprocess.run([sys.executable, CRAWL, job, *(directory / name for name in files)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     found = {}
     for line in done.stdout.splitlines():
         count, *key = line.split("\t")
-        found[tuple(key) if kind == "links" else key[0]] = int(count)
+        found[tuple(key) if job == "links" else key[0]] = int(count)
     assert found == counts[kind], f"seed {SEED}"
 
 

@@ -134,17 +134,15 @@ def test_bytes_that_are_no_text_come_back(tmp_path, run):
     assert [key.encode("utf-8", "surrogateescape") for key, _ in result] == [data, b"no end"]
 
 
-def test_objects_in_a_result_are_read_only_by_those_who_trust_workers(text, run):
+def test_objects_are_sent_only_by_those_who_trust_workers(text, run):
     def sets(line):
         yield line, set(line.split())
 
-    with pytest.raises(ValueError, match="pickled=True"):
-        list(run(gristmill.Job(sets), text))
+    for job in gristmill.Job(sets), gristmill.Job(words, lambda word, counts: [(word, {1})]), gristmill.Job(lambda line: [(line, [{1}])]):
+        with pytest.raises(gristmill.FunctionError, match="a value of type set is not sent"):
+            run(job, text)
     assert dict(run(gristmill.Job(sets, pickled=True), text))["the grist"] == {"the", "grist"}
-    # The same holds between workers.
     reduced = lambda line, values: [(line, sorted(next(values)))]
-    with pytest.raises(Exception, match="pickled=True"):
-        list(run(gristmill.Job(sets, reduced), text))
     assert dict(run(gristmill.Job(sets, reduced, pickled=True), text))["the grist"] == ["grist", "the"]
 
 
@@ -243,6 +241,30 @@ def test_exception_of_a_function_comes_back_with_its_traceback(text, run):
     assert "reduce" in caught.value.where
 
 
+def test_texts_of_several_lines_are_messages_and_own_complaints_have_no_calls(text, run):
+    def parsing(line):
+        raise ValueError("cannot parse:\n  field 3: 'x'\nof the line")
+
+    with pytest.raises(gristmill.FunctionError) as caught:
+        run(gristmill.Job(parsing), text)
+    assert (caught.value.exception, caught.value.message) == ("ValueError", "cannot parse:\n  field 3: 'x'\nof the line")
+    with pytest.raises(gristmill.FunctionError) as caught:
+        run(gristmill.Job(lambda line: 5), text)
+    assert "File" not in caught.value.traceback and caught.value.message.startswith("the mapper gave 5:")
+
+
+def test_counters_take_whole_numbers(text, run):
+    for amount in 0.5, "3":
+        with pytest.raises(gristmill.FunctionError, match=f"count\\('part', {amount!r}\\): a counter takes whole numbers"):
+            run(gristmill.Job(lambda line: gristmill.count("part", amount)), text)
+
+
+def test_script_that_starts_its_job_while_a_worker_imports_it_is_refused(text, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["job.zip", "map"])
+    with pytest.raises(gristmill.GristmillError, match="start it below `if __name__"):
+        gristmill.submit(gristmill.Job(words), text)
+
+
 def test_deep_tracebacks_keep_their_end(text, run):
     def deep(depth):
         return deep(depth - 1) if depth else {}["nothing"]
@@ -253,6 +275,7 @@ def test_deep_tracebacks_keep_their_end(text, run):
     with pytest.raises(gristmill.FunctionError) as caught:
         run(gristmill.Job(lambda line: other(50)), text)
     assert caught.value.exception == "KeyError" and caught.value.traceback.count("in deep") >= 2
+    assert caught.value.traceback.count("Traceback (most recent call last):") == 1
 
 
 @pytest.mark.parametrize("given, words", [
@@ -265,6 +288,8 @@ def test_what_is_no_pair_is_refused_with_what_it_was(text, run, given, words):
 
 
 def test_mistakes_are_refused_before_anything_starts(text):
+    with pytest.raises(TypeError, match=r"run\(job, \*files\)"):
+        gristmill.submit(gristmill.Job(words), [text])
     with pytest.raises(TypeError, match="must be a function"):
         gristmill.Job("cat")
     with pytest.raises(ValueError, match="has nothing to combine for"):
@@ -291,7 +316,7 @@ def test_job_that_is_waited_for_too_briefly_goes_on_and_can_be_cancelled(text):
         job.wait(0.5)
     assert not job.done
     job.cancel()
-    assert job.done
+    assert job.done and job.state == "cancelled"
     with pytest.raises(gristmill.JobError):
         job.wait()
 
