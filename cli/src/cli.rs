@@ -70,6 +70,7 @@ enum JobCommand {
     /// Wait until a job has ended
     Wait(query::WaitCommand),
     /// Stop a job
+    #[command(alias = "kill")]
     Cancel(query::CancelCommand),
 }
 
@@ -222,35 +223,19 @@ fn exit_code(result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// Commands of earlier versions, and what to use instead.
-const REMOVED: [(&str, &str); 4] = [
-    ("as-streaming", "run the job here with `gristmill run`"),
-    ("fit", "`gristmill lab paper stragglers` fits distributions to task times"),
-    ("history", "use `gristmill job list --ended`"),
-    ("top", "use `gristmill cluster page`, or `watch gristmill cluster status` in a terminal"),
-];
-
-/// Returns a hint about a word that is not a command: the name of a job, or nearly one, or a command of an
-/// earlier version.
+/// Returns a hint about a word that is not a command: the name of a job, nearly one, or one of another program.
 fn hint_of_command(error: &clap::Error, registry: &Registry) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    if matches!(typed.as_str(), "completions" | "man") {
-        return Some(
-            "releases have these files; `cargo run -p gristmill --example pages -- DIR` writes them"
-                .to_owned(),
-        );
-    }
-    let removed = REMOVED.iter().find(|(name, _)| name == typed);
-    if let Some((name, instead)) = removed {
-        return Some(format!("`{name}` was removed: {instead}"));
-    }
     if registry.find_job(typed).is_some() || registry.find_rounds(typed).is_some() {
         return Some(format!("`{typed}` is a job: gristmill run {typed}"));
     }
     let run = run::run_command(registry).no_binary_name(true).try_get_matches_from([typed]);
     let meant = run.err()?;
-    let meant = meant.get(ContextKind::SuggestedSubcommand)?;
+    let Some(meant) = meant.get(ContextKind::SuggestedSubcommand) else {
+        let typed = sanitize::message(typed);
+        return Some(format!("a job of your own runs by its own program: cargo run -- run {typed}"));
+    };
     match meant {
         // Clap's own tip names the job if it was typed after `run`.
         _ if error.get(ContextKind::SuggestedSubcommand) == Some(meant) => None,

@@ -163,8 +163,9 @@ impl ClusterView {
         }
     }
 
+    /// Number of slots of connected workers.
     pub(crate) fn slots(&self) -> u32 {
-        self.workers.iter().map(|worker| worker.slots).sum()
+        self.workers.iter().filter(|worker| !worker.away).map(|worker| worker.slots).sum()
     }
 }
 

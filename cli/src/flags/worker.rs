@@ -235,9 +235,9 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Reads a factor: `5x`, or `5`.
+/// Reads a factor: `5x`. A number alone could mean seconds.
 fn parse_slow(text: &str) -> anyhow::Result<f64> {
-    let times = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>().ok();
+    let times = text.strip_suffix(['x', 'X']).and_then(|times| times.parse::<f64>().ok());
     match times.filter(|times| (1.0..=SLOW_MAX).contains(times)) {
         Some(times) => Ok(times),
         None => Err(usage(format!(

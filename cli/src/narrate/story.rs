@@ -132,7 +132,14 @@ fn placement(facts: &StoryFacts, record: &AttemptRecord, first: bool) -> StorySt
              `gristmill lab compare` runs the same jobs under several.",
         );
     }
-    let again = if record.attempt.epoch == 0 { "" } else { " once more" };
+    let races = before.iter().any(|other| {
+        other.attempt.task == record.attempt.task && other.ended_ns.is_none_or(|ended| now < ended)
+    });
+    let again = match record.attempt.epoch {
+        0 => "",
+        _ if races => " as a speculative attempt",
+        _ => " again",
+    };
     let title = format!("{task} is sent{ahead} to {worker}{again}");
     let scene = Scene::Launched { attempt: record.into(), worker: worker.to_string() };
     StoryStep { at_ns: facts.since_arrival(now), kind: StepKind::Placement, scene, title, body }
@@ -159,11 +166,12 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
         }
         AttemptEnd::Succeeded => Some(reduces::ended(facts, record)),
         AttemptEnd::Lost => Some(failure(facts, record, "its worker was lost")),
+        _ if facts.has_lost_race(record) => {
+            Some(failure(facts, record, "the other attempt of the task has succeeded first"))
+        }
         end => {
             let (class, message) = end.shown().unwrap_or_default();
-            // A speculative attempt that lost the race has one word for both.
-            let why = if class == message { class.to_owned() } else { format!("{class}: {message}") };
-            Some(failure(facts, record, &why))
+            Some(failure(facts, record, &format!("{class}: {message}")))
         }
     }
 }

@@ -249,7 +249,8 @@ fn mistyped_command_or_job_gets_a_suggestion() {
         ("run wordcount --ouptut x", "'--output'"),
         ("wordcount", "gristmill run wordcount"),
         ("wordcuont", "is it a job? gristmill run wordcount"),
-        ("completions", "--example pages"),
+        ("run lengths", "by its own program: cargo run -- run lengths"),
+        ("job kil job-1", "'kill'"),
     ] {
         sandbox.run(typed.split(' ')).expect_code(2).expect_words(&[words]);
     }

@@ -325,6 +325,22 @@ fn story_tells_the_attempt_that_won_and_that_another_was_discarded() {
 }
 
 #[test]
+fn story_says_why_an_attempt_is_speculative_and_that_the_other_ended_first() {
+    let sandbox = Sandbox::with_backups();
+    let job =
+        ["run", "synthetic", "--maps", "8", "--map-time", "100ms", "--reduces", "1", "--reduce-time", "1ms"];
+    let cluster = ["--workers", "2", "--speed", "1,0.05", "--narrate", "--quiet"];
+    let text = sandbox.run_well([&job[..], &cluster].concat()).stdout_text();
+    for words in [
+        " as a speculative attempt",
+        ": speculative attempt: the first one has ",
+        "the other attempt of the task has succeeded first. An attempt is one try",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+}
+
+#[test]
 fn narration_beside_json_is_refused() {
     let sandbox = Sandbox::new();
     let input = sandbox.write("mill.txt", TEXT);

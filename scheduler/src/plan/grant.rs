@@ -102,7 +102,10 @@ impl fmt::Display for Reason {
             Reason::Own(words) => f.write_str(words),
             Reason::Clone => f.write_str("clone of a task of a small job, in case its first attempt is slow"),
             Reason::Backup { left, usual } => {
-                write!(f, "backup of an attempt with {left:.1} s left, where others took {usual:.1} s")
+                write!(
+                    f,
+                    "speculative attempt: the first one has {left:.1} s left, where others took {usual:.1} s"
+                )
             }
         }
     }

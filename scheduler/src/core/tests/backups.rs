@@ -58,7 +58,10 @@ fn progress(table: &mut Table, attempt: AttemptId, read: Bytes) -> Vec<String> {
 fn a_map_that_runs_twice_as_long_as_others_gets_a_backup() {
     let table = with_backup(plain(3, 1));
     let said = table.reasons.last().unwrap().to_string();
-    assert_eq!(said, "backup of an attempt with 2.1 s left, where others took 1.0 s; any worker would do");
+    assert_eq!(
+        said,
+        "speculative attempt: the first one has 2.1 s left, where others took 1.0 s; any worker would do"
+    );
     assert_eq!(table.job(JOB).maps.running, 1, "policies see the map, not its attempts");
 }
 
