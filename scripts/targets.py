@@ -4,6 +4,7 @@
 usage: scripts/targets.py [--program target/release/gristmill] [--seeds 40] [--quick]
        scripts/targets.py --real           real jobs on this machine, in the place of simulations
        scripts/targets.py --mix            the laptop mix on this machine, 25 minutes
+       scripts/targets.py --rivals         policies of other papers beside `gristmill` and a lower bound; judges nothing
        scripts/targets.py --compared OUT --traces DIRECTORY    draws the runs of a `lab compare` and judges nothing
        scripts/targets.py --self-test      a program without a gain must miss the targets
 
@@ -33,6 +34,7 @@ MACHINES = ["--model", "cluster", "--workers", "4", "--slots", "2"]
 DIVIDED = {"laptop": 0.75, "heavy-tailed": 0.85}
 LOADS = [0.5, 0.7, 0.9]
 KINDS = ["laptop", "map-heavy", "shuffle-heavy", "heavy-tailed"]
+RIVALS = ["gristmill", "gristmill+divide", "max-srpt", "psjf", "fsp", "las", "d-clas", "m-serpt", "gamma-boost", "fair", "capacity", "fifo"]
 NETWORKS = ["25MB/s", "100MB/s", "400MB/s", None]
 # The most that preemption may cost.
 PREEMPTION = 1.02
@@ -232,6 +234,25 @@ def apart(program: str, seeds: int) -> None:
         print(f"| {name} | {' | '.join(row)} |")
 
 
+def rivals(program: str, seeds: int) -> None:
+    """Policies of other papers on the four mixes: their mean flow time by that of `gristmill`, and by the lower bound."""
+    print("\n## Rivals on four mixes\n\n`--network 400MB/s --bound`, load 0.7. Ratios of mean flow times to those of `gristmill`; after them, what a policy")
+    print("takes over the bound, shortest remaining work on all slots as one machine.\n")
+    print("| policy | " + " | ".join(KINDS) + " |\n|" + "---|" * (len(KINDS) + 1))
+    cells: dict = {}
+    for kind in KINDS:
+        command = [program, "lab", "sim", *MACHINES, "--network", "400MB/s", "--policy", ",".join(RIVALS), "--bound", "--json"]
+        command += ["--workload", f"mix:kind={kind},load=0.7", "--seeds", str(seeds)]
+        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["policies"]
+        values = [{name: [run["values"][name] for run in policy["runs"]] for name in ("flow", "efficiency-ratio")} for policy in found]
+        for name, own in zip(RIVALS, values, strict=True):
+            by_ours = "{:.2f} ({:.2f} to {:.2f})".format(*ratio(own["flow"], values[0]["flow"]))
+            over = statistics.fmean(own["efficiency-ratio"])
+            cells.setdefault(name, []).append(f"{by_ours}; {over:.2f}")
+    for name, row in cells.items():
+        print(f"| {name} | {' | '.join(row)} |")
+
+
 def preempted(program: str, seeds: int, networks: list, loads: list) -> bool:
     print("\n## Preemption: `gristmill` by `gristmill:preemptive=no`\n\nThe network is that of all four workers.\n")
     print("| mix, network | without | ratio | at most | |\n|---|---|---|---|---|")
@@ -378,6 +399,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--mix", action="store_true")
+    parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--traces", type=pathlib.Path)
     parser.add_argument("--compared", type=pathlib.Path)
     parser.add_argument("--self-test", action="store_true")
@@ -398,6 +420,9 @@ def main() -> int:
     seeds = min(options.seeds, 4) if options.quick else options.seeds
     version = subprocess.run([options.program, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
     print(f"# Targets of divided tasks and of preemption\n\nMade by `scripts/targets.py --seeds {seeds}` with {version}; {' '.join(MACHINES)}.")
+    if options.rivals:
+        rivals(options.program, seeds)
+        return 0
     if options.mix:
         return 0 if mix(options.program, 12, options.traces) else 1
     if options.real:

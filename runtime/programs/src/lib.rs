@@ -35,9 +35,6 @@ const PATIENCE_MAX: f64 = 3600.0;
 /// Minimum time that it may take for its first answer, which includes its start.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time for which an answer is looked for without sleeping.
-const LOOK: Duration = Duration::from_micros(100);
-
 /// Maximum bytes of an answer: 20 for each of a hundred thousand jobs.
 const ANSWER_BYTES_MAX: usize = 2 << 20;
 
@@ -198,24 +195,12 @@ impl PolicyProcess {
         Ok(())
     }
 
-    /// Receives bytes. It looks for them for a moment before it sleeps, since waking up takes longer than many answers.
-    fn receive(&mut self, part: &mut [u8]) -> io::Result<usize> {
-        let begin = Instant::now();
-        while begin.elapsed() < LOOK {
-            match recv(&self.stream, &mut *part, RecvFlags::DONTWAIT) {
-                Err(rustix::io::Errno::AGAIN) => std::hint::spin_loop(),
-                received => return Ok(received?.1),
-            }
-        }
-        self.stream.read(part)
-    }
-
     /// Reads a line; `None` if it does not come in time. A call may wait for
     /// the whole time, so all together wait for twice that at most.
     fn read(&mut self, until: Instant) -> Result<Option<Vec<u8>>, String> {
         let (mut line, mut part) = (Vec::new(), [0; 4096]);
         while line.last() != Some(&b'\n') {
-            match self.receive(&mut part) {
+            match self.stream.read(&mut part) {
                 Ok(0) => return Err("it ended".to_owned()),
                 Ok(read) => line.extend_from_slice(&part[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
