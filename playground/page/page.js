@@ -212,19 +212,23 @@ function tick(end) {
 // Finding what the other policy does simulates the run again, up to this many tasks.
 const COMPARED_TASKS_MAX = 2000;
 
+/** Orders of another policy at decisions that were looked at. */
+const others = new WeakMap();
+
 /** Orders that the other policy gives at a decision, in the state that this run has led to. */
 function elsewhere(run, decision, other) {
   const policy = other.policy.split("+")[0];
-  if (decision.other?.policy !== policy) {
+  if (others.get(decision)?.policy !== policy) {
     const found = called("simulate", JSON.stringify({ ...run.request, takeover: { at: decision.at, policy } }));
     const orders = found.decisions?.find(({ at }) => Math.abs(at - decision.at) < 1e-9)?.orders ?? [];
-    decision.other = { policy, orders };
+    others.set(decision, { policy, orders });
   }
+  const given = others.get(decision).orders;
   const said = ({ kind, job, map, index, worker }) => `${kind} ${map ? "map" : "reduce"} ${index} of job ${run.order[job] + 1} on worker ${worker}`;
-  const [ours, theirs] = [decision.orders, decision.other.orders].map((orders) => orders.map(said));
+  const [ours, theirs] = [decision.orders, given].map((orders) => orders.map(said));
   const same = ours.length === theirs.length && ours.every((order) => theirs.includes(order));
   if (same) return [element("p", { className: "other", textContent: `Here ${policy} would give the same orders.` })];
-  const list = element("ul", {}, ...theirs.slice(0, 12).map((order, place) => element("li", {}, swatch(run.order[decision.other.orders[place].job], decision.other.orders[place].map), order)));
+  const list = element("ul", {}, ...theirs.slice(0, 12).map((order, place) => element("li", {}, swatch(run.order[given[place].job], given[place].map), order)));
   return [element("p", { className: "other", textContent: theirs.length ? `Here ${policy} would give these orders:` : `Here ${policy} would give no order.` }), list];
 }
 
