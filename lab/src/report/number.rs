@@ -89,9 +89,9 @@ pub fn percent(fraction: f64) -> String {
 
 /// Returns the unit for times that are shown together, and how many of it a second has: milliseconds if one time is too
 /// short for seconds and none too long for milliseconds.
-pub(crate) fn unit_of_times(seconds: impl Iterator<Item = f64> + Clone) -> (&'static str, f64) {
-    let has_short = seconds.clone().any(|time| 0.0 < time && time < MILLISECONDS.start);
-    if has_short && !seconds.clone().any(|time| MILLISECONDS.end < time) { ("ms", 1e3) } else { ("s", 1.0) }
+pub(crate) fn unit_of_times(seconds: &[f64]) -> (&'static str, f64) {
+    let has_short = seconds.iter().any(|&time| 0.0 < time && time < MILLISECONDS.start);
+    if has_short && !seconds.iter().any(|&time| MILLISECONDS.end < time) { ("ms", 1e3) } else { ("s", 1.0) }
 }
 
 /// Returns the label of a tick where ticks are `step` apart and none is larger than `largest`.
@@ -270,7 +270,7 @@ mod tests {
             (&[], "s"),
         ];
         for (times, unit) in cases {
-            assert_eq!(unit_of_times(times.iter().copied()).0, unit, "{times:?}");
+            assert_eq!(unit_of_times(times).0, unit, "{times:?}");
         }
     }
 

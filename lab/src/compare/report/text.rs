@@ -40,8 +40,9 @@ pub(super) fn title_and_scale(metric: Metric, summaries: &[Summary]) -> (String,
     if declared.unit != "s" {
         return (declared.title(), 1.0);
     }
-    let means = summaries.iter().filter_map(|one| one.metrics.get(&metric)).map(|interval| interval.mean);
-    let (unit, scale) = number::unit_of_times(means);
+    let intervals = summaries.iter().filter_map(|one| one.metrics.get(&metric));
+    let means: Vec<f64> = intervals.map(|interval| interval.mean).collect();
+    let (unit, scale) = number::unit_of_times(&means);
     (Declaration { unit, ..declared }.title(), scale)
 }
 

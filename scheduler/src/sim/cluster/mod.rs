@@ -269,7 +269,7 @@ pub fn run(
     engine::Engine::new(config, core, observer, sink).run(&mut jobs, &mut |_| {})
 }
 
-/// Policy that decides from an instant on, in the place of the first one, as [`Core::decide_by`] describes.
+/// Policy that decides from an instant on, in the place of the first one, as [`Core::decide_by`](crate::core::Core::decide_by) describes.
 pub struct Takeover {
     /// Seconds since the start: the first instant not before it is the policy's first.
     pub at: f64,
