@@ -52,12 +52,17 @@ PAIR = ["gristmill", "gristmill+divide"]
 
 def flows(program: str, policies: str, workload: str, network, seeds: int, *more: str) -> list:
     """Returns, for each policy, the mean flow times by seed."""
+    return measured(program, policies, workload, network, seeds, "flow", *more)[0]
+
+
+def measured(program: str, policies: str, workload: str, network, seeds: int, metrics: str, *more: str) -> list:
+    """Returns, for each of these metrics, the values by seed of each policy."""
     limit = ["--network", network] if network else []
     command = [program, "lab", "sim", *MACHINES, *limit, "--policy", policies, "--workload", workload]
     command += ["--seeds", str(seeds), "--json", *more]
     result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    policies = json.loads(result.stdout)["policies"]
-    return [[run["values"]["flow"] for run in policy["runs"]] for policy in policies]
+    found = json.loads(result.stdout)["policies"]
+    return [[[run["values"][metric] for run in policy["runs"]] for policy in found] for metric in metrics.split(",")]
 
 
 def ratio(changed: list, before: list) -> tuple:
@@ -241,14 +246,11 @@ def rivals(program: str, seeds: int) -> None:
     print("| policy | " + " | ".join(KINDS) + " |\n|" + "---|" * (len(KINDS) + 1))
     cells: dict = {}
     for kind in KINDS:
-        command = [program, "lab", "sim", *MACHINES, "--network", "400MB/s", "--policy", ",".join(RIVALS), "--bound", "--json"]
-        command += ["--workload", f"mix:kind={kind},load=0.7", "--seeds", str(seeds)]
-        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["policies"]
-        values = [{name: [run["values"][name] for run in policy["runs"]] for name in ("flow", "efficiency-ratio")} for policy in found]
-        for name, own in zip(RIVALS, values, strict=True):
-            by_ours = "{:.2f} ({:.2f} to {:.2f})".format(*ratio(own["flow"], values[0]["flow"]))
-            over = statistics.fmean(own["efficiency-ratio"])
-            cells.setdefault(name, []).append(f"{by_ours}; {over:.2f}")
+        workload = f"mix:kind={kind},load=0.7"
+        times, bounds = measured(program, ",".join(RIVALS), workload, "400MB/s", seeds, "flow,efficiency-ratio", "--bound")
+        for name, own, over in zip(RIVALS, times, bounds, strict=True):
+            by_ours = "{:.2f} ({:.2f} to {:.2f})".format(*ratio(own, times[0]))
+            cells.setdefault(name, []).append(f"{by_ours}; {statistics.fmean(over):.2f}")
     for name, row in cells.items():
         print(f"| {name} | {' | '.join(row)} |")
 

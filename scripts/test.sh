@@ -47,6 +47,8 @@ else
     # The checks of a course's lab; first a test that each notices its error.
     tests/oracles/conformance.py --self-test
     tests/oracles/conformance.py tests/oracles/conformance_adapters/gristmill.sh
+    # Plans and orders of drawn cases, computed again from the papers' text.
+    tests/oracles/cases.py
     # The Python package, in an environment of its own. Code 3: packages could not be installed.
     scripts/python.py || [[ $? == 3 ]]
     # The commands of README.md and the book; first a test that wrong ones are noticed.

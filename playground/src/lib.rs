@@ -271,16 +271,12 @@ impl Scenario {
         });
         let mut ends = Vec::new();
         let mut sink = |record: &gristmill_scheduler::metrics::JobRecord| ends.push(*record);
-        let run = match &self.takeover {
-            None => cluster::run(&config, deciders, jobs, &mut schedule, &mut sink),
-            Some(ScenarioTakeover { at, policy }) => {
-                let policy = Mechanisms::split(policy).0;
-                let policy = policy::by_name(policy).map_err(|error| error.to_string())?;
-                // Its time has been printed and read again.
-                let takeover = Takeover { at: at - ROUNDING_SECONDS, policy };
-                cluster::run_taken_over(&config, deciders, takeover, jobs, &mut schedule, &mut sink)
-            }
+        let takeover = |ScenarioTakeover { at, policy }| {
+            // Its time has been printed and read again.
+            policy::by_name(&policy).map(|policy| Takeover { at: at - ROUNDING_SECONDS, policy })
         };
+        let takeover = self.takeover.map(takeover).transpose().map_err(|error| error.to_string())?;
+        let run = cluster::run_taken_over(&config, deciders, takeover, jobs, &mut schedule, &mut sink);
         run.map_err(|error| error.to_string())?;
         for record in ends {
             schedule.jobs[record.seq as usize] =

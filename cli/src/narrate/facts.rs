@@ -1,11 +1,10 @@
 //! Facts about a job that has ended: its trace, and the pairs that its attempts have kept.
 
-use gristmill_runtime::api::{AttemptEnd, AttemptFailure, AttemptRecord, JobTrace};
+use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace};
 use gristmill_runtime::deciders::DeciderNames;
 use gristmill_scheduler::ids::TaskKind;
 use gristmill_worker::narration::{MapStory, Narration, ReduceStory};
 use gristmill_worker::output::open_part;
-use gristmill_worker::protocol::FailureClass;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -76,14 +75,6 @@ impl StoryFacts {
     /// Returns the winning attempt of a task, if any.
     pub fn winner(&self, kind: TaskKind, index: u32) -> Option<&AttemptRecord> {
         self.winners.get(&(kind, index)).and_then(|&at| self.trace.attempts.get(at))
-    }
-
-    /// True if an attempt was stopped because another one of its task had succeeded.
-    pub fn has_lost_race(&self, record: &AttemptRecord) -> bool {
-        let stopped = AttemptFailure::Known(FailureClass::Cancelled);
-        let task = record.attempt.task;
-        matches!(&record.end, AttemptEnd::Failed(why, _) if *why == stopped)
-            && self.winner(task.kind, task.index).is_some_and(|winner| winner.ended_ns <= record.ended_ns)
     }
 
     /// Output of this reducer between two offsets of its part.

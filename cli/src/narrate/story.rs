@@ -3,11 +3,12 @@
 use super::body::{Scene, StepKind, StoryBody, StoryStep, all, lines};
 use super::facts::StoryFacts;
 use super::{maps, reduces, shuffle};
-use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobState};
+use gristmill_runtime::api::{AttemptEnd, AttemptFailure, AttemptRecord, JobState};
 use gristmill_runtime::plural::counted;
 use gristmill_scheduler::ids::TaskKind;
 use gristmill_scheduler::units::Bytes;
 use gristmill_worker::narration::TASKS_MAX;
+use gristmill_worker::protocol::FailureClass;
 use gristmill_worker::sanitize;
 use std::collections::BTreeSet;
 
@@ -166,8 +167,10 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
         }
         AttemptEnd::Succeeded => Some(reduces::ended(facts, record)),
         AttemptEnd::Lost => Some(failure(facts, record, "its worker was lost")),
-        _ if facts.has_lost_race(record) => {
-            Some(failure(facts, record, "the other attempt of the task has succeeded first"))
+        AttemptEnd::Failed(AttemptFailure::Known(FailureClass::Cancelled), _) => {
+            let lost = facts.winner(kind, index).is_some_and(|winner| winner.ended_ns <= record.ended_ns);
+            let race = "the other attempt of the task has succeeded first";
+            Some(failure(facts, record, if lost { race } else { "the master stopped it" }))
         }
         end => {
             let (class, message) = end.shown().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Table of metrics of all policies.
 
-use super::text::{columns, title_and_scale};
+use super::text::{columns, scaled, title_and_scale};
 use crate::compare::summary::Summary;
 use crate::report::{Block, Cell, Column, ReportTable};
 use gristmill_scheduler::metrics::Metric;
@@ -12,12 +12,8 @@ pub(super) fn metric_table(id: &str, caption: &str, names: &[Metric], summaries:
     let head = std::iter::once("metric".to_owned()).chain(policies).map(|name| Column::new(&name, ""));
     let rows = metrics.iter().map(|&metric| {
         let (title, scale) = title_and_scale(metric, summaries);
-        let cell = |summary: &Summary| {
-            let interval = summary.metrics.get(&metric)?;
-            let half_width = interval.half_width.map(|half_width| half_width * scale);
-            Some(Cell::Number { value: interval.mean * scale, half_width })
-        };
-        std::iter::once(Cell::text(title)).chain(summaries.iter().map(|one| Cell::from(cell(one)))).collect()
+        let cells = summaries.iter().map(|one| Cell::from(scaled(one, metric, scale)));
+        std::iter::once(Cell::text(title)).chain(cells).collect()
     });
     Block::Table(ReportTable::new(id, caption, head.collect(), rows.collect()))
 }

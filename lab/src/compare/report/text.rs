@@ -46,6 +46,13 @@ pub(super) fn title_and_scale(metric: Metric, summaries: &[Summary]) -> (String,
     (Declaration { unit, ..declared }.title(), scale)
 }
 
+/// Returns the interval of a metric in the unit in which it is shown.
+pub(super) fn scaled(summary: &Summary, metric: Metric, scale: f64) -> Option<Interval> {
+    let interval = *summary.metrics.get(&metric)?;
+    let half_width = interval.half_width.map(|half_width| half_width * scale);
+    Some(Interval { mean: interval.mean * scale, half_width, ..interval })
+}
+
 /// Returns a line for each policy: mean over repetitions ± half the width of the 95 % interval.
 #[must_use]
 pub fn table(comparison: &Comparison) -> String {
@@ -62,11 +69,11 @@ pub fn table(comparison: &Comparison) -> String {
     table.set_header(header);
     for summary in &summaries {
         let mut cells = vec![summary.contender.name.clone()];
-        cells.extend(metrics.iter().zip(&scales).map(|(metric, scale)| match summary.metrics.get(metric) {
-            Some(Interval { mean, half_width, .. }) => {
-                number::with_interval(mean * scale, half_width.map(|half_width| half_width * scale))
+        cells.extend(metrics.iter().zip(&scales).map(|(&metric, &scale)| {
+            match scaled(summary, metric, scale) {
+                Some(Interval { mean, half_width, .. }) => number::with_interval(mean, half_width),
+                None => number::NOTHING.to_owned(),
             }
-            None => number::NOTHING.to_owned(),
         }));
         cells.extend(simulations.iter().map(|(_, of)| match of(summary) {
             None => number::NOTHING.to_owned(),

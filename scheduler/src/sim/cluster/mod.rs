@@ -264,9 +264,7 @@ pub fn run(
     observer: &mut dyn Observer,
     sink: &mut dyn FnMut(&JobRecord),
 ) -> Result<ClusterSummary, SimError> {
-    let core = check::core_of(config, deciders)?;
-    let mut jobs = jobs.into_iter();
-    engine::Engine::new(config, core, observer, sink).run(&mut jobs, &mut |_| {})
+    run_taken_over(config, deciders, None, jobs, observer, sink)
 }
 
 /// Policy that decides from an instant on, in the place of the first one, as [`Core::decide_by`](crate::core::Core::decide_by) describes.
@@ -277,7 +275,7 @@ pub struct Takeover {
     pub policy: Box<dyn Policy>,
 }
 
-/// Runs the jobs as [`run`] does, with another policy from an instant on. So the orders of this instant are what the
+/// Runs the jobs as [`run`] does, with another policy from an instant on, if there is one. So the orders of this instant are what the
 /// other policy does in the state to which the first one has led.
 ///
 /// # Errors
@@ -285,12 +283,12 @@ pub struct Takeover {
 pub fn run_taken_over(
     config: &Config,
     deciders: Deciders,
-    takeover: Takeover,
+    takeover: Option<Takeover>,
     jobs: impl IntoIterator<Item = Job>,
     observer: &mut dyn Observer,
     sink: &mut dyn FnMut(&JobRecord),
 ) -> Result<ClusterSummary, SimError> {
-    check::check_policy(&*takeover.policy)?;
+    takeover.as_ref().map_or(Ok(()), |takeover| check::check_policy(&*takeover.policy))?;
     let core = check::core_of(config, deciders)?;
     let mut jobs = jobs.into_iter();
     engine::Engine::new(config, core, observer, sink).taken_over(takeover).run(&mut jobs, &mut |_| {})

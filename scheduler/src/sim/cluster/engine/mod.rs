@@ -130,8 +130,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Lets another policy decide from an instant on.
-    pub(super) fn taken_over(self, takeover: Takeover) -> Self {
-        Self { takeover: Some(takeover), ..self }
+    pub(super) fn taken_over(self, takeover: Option<Takeover>) -> Self {
+        Self { takeover, ..self }
     }
 
     /// Lets each job arrive when the previous one has ended. The first counts as the `seq`-th of its workload, from 0,

@@ -120,7 +120,7 @@ fn policy_that_takes_over_decides_from_the_first_instant_not_before_its_time() {
         let takeover = Takeover { at, policy: policy::by_name("psjf").unwrap() };
         let (mut seen, mut records) = (Seen::default(), Vec::new());
         let mut sink = |record: &JobRecord| records.push(*record);
-        run_taken_over(&config, deciders, takeover, jobs.clone(), &mut seen, &mut sink).unwrap();
+        run_taken_over(&config, deciders, Some(takeover), jobs.clone(), &mut seen, &mut sink).unwrap();
         // The older job's maps until 4, then the two of the shorter job.
         assert_eq!(ends(&Seen { records, ..seen }), [10.0, 6.0], "at {at}");
     }
