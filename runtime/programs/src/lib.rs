@@ -375,7 +375,8 @@ mod tests {
     use std::fs;
     use std::io::{BufRead as _, BufReader};
 
-    const PATIENCE: Duration = Duration::from_millis(500);
+    /// Long, as a busy machine may run nothing of the program for a while.
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     /// Simulations that the program decides too; 1,000 with this variable.
     const CASES: &str = "GRISTMILL_POLICY_CASES";
@@ -434,7 +435,11 @@ def serve(order):
         }
 
         fn policy(&self) -> Box<dyn Policy> {
-            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py"), PATIENCE))
+            self.patient_policy(PATIENCE)
+        }
+
+        fn patient_policy(&self, patience: Duration) -> Box<dyn Policy> {
+            Box::new(ProgramPolicy::new(self.directory.path().join("policy.py"), patience))
         }
     }
 
@@ -463,13 +468,14 @@ def serve(order):
         for (text, reason) in [
             (after_one("sys.exit(3)"), "it ended"),
             (after_one("raise KeyError(1)"), "it ended"),
-            (after_one("time.sleep(60)"), "it did not answer with a line, ended by a newline, within 0.5 s"),
             (after_one("return [99]"), "it named job 99, which is not there"),
             (after_one("return list(jobs) + list(jobs)"), "twice"),
-            // It is noticed by its answers or by its pipe, whichever is full first.
-            ("while True: print('{\"order\": []}', flush=True)".to_owned(), "policy program"),
             (
-                after_one("print(3 * 1024 * 1024 * 'x', flush=True); time.sleep(60)"),
+                "for line in sys.stdin: print('{\"order\": []}\\n' * 2, end='', flush=True)".to_owned(),
+                "it answered `{\"order\": []}",
+            ),
+            (
+                after_one("print(3 * 1024 * 1024 * 'x', flush=True); time.sleep(600)"),
                 "its answer is longer than",
             ),
             (nonsense.to_owned(), "it answered `{\"order\": \"first\"}`"),
@@ -479,10 +485,25 @@ def serve(order):
             let error = simulate(script.policy(), jobs(1)).unwrap_err().to_string();
             assert!(error.contains(reason) && error.ends_with("jobs go by age"), "{text}: {error}");
         }
+        let slow = Script::new(&after_one("time.sleep(600)"));
+        let policy = slow.patient_policy(Duration::from_millis(500));
+        let late = simulate(policy, jobs(1)).unwrap_err().to_string();
+        let reason = "it did not answer with a line, ended by a newline, within 0.5 s";
+        assert!(late.contains(reason), "{late}");
         let absent = simulate(Box::new(ProgramPolicy::new("/absent/program".into(), PATIENCE)), jobs(1))
             .unwrap_err()
             .to_string();
         assert!(absent.contains("it does not start"), "{absent}");
+    }
+
+    #[test]
+    fn an_answer_that_lies_there_before_its_question_is_refused() {
+        let (stream, mut its_end) = UnixStream::pair().unwrap();
+        its_end.write_all(b"{\"order\": []}\n").unwrap();
+        let mut process = PolicyProcess { stream, child: None, answered: false, limit: Duration::ZERO };
+        let question = Question { now: 0.0, capacity: [1.0; 3], jobs: vec![], left: vec![] };
+        let refused = process.ask(&question, PATIENCE).err();
+        assert_eq!(refused.as_deref(), Some("it answered more often than it was asked"));
     }
 
     #[test]
