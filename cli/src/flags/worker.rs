@@ -53,8 +53,8 @@ pub struct WorkerFlags {
     #[arg(long, global = true, value_name = "S,...", hide_short_help = true)]
     pub speed: Option<String>,
     /// Slow jobs down to watch them: with 30s a job takes about that long; with 5x its computing takes five times as
-    /// long
-    #[arg(long, global = true, value_name = "TIME|TIMES", conflicts_with = "speed", hide_short_help = true)]
+    /// long. With --speed, workers of half the speed take twice as long again
+    #[arg(long, global = true, value_name = "TIME|TIMES", hide_short_help = true)]
     pub slow: Option<String>,
     /// Limit each worker's shuffle, in and out: 50MB/s, 64MiB/s, 400Mbit/s
     #[arg(long, global = true, value_name = "RATE", hide_short_help = true)]
@@ -168,7 +168,8 @@ impl WorkerFlags {
         let watched = watched.map(|takes| WatchedJob { takes, slots: count.saturating_mul(slots.total()) });
         let slow = self.slow.as_deref().filter(|_| watched.is_none()).map(parse_slow).transpose()?;
         // Speeds in the file are for another purpose.
-        let speeds = if self.slow.is_some() { Vec::new() } else { speeds };
+        let is_for_this = self.slow.is_none() || self.speed.is_some();
+        let speeds = if is_for_this { speeds } else { Vec::new() };
         let each = WorkerSettings {
             slow: slow.unwrap_or(1.0),
             watched,

@@ -83,6 +83,13 @@ fn pairs(record: &AttemptRecord, story: &MapStory, first: bool, body: &mut Story
         false => "The job has no combiner, so all of them travel.".to_owned(),
     });
     if first {
+        if story.combines {
+            body.words(
+                "The reducer gets the same total from totals of parts as from single values, so a combiner changes how much \
+                 travels, and not the result.",
+            );
+        }
+        body.words("A partition is what one reduce task gets: all pairs for reduce-0 are partition 0.");
         body.words(rule(story));
         body.words(match story.combines {
             true => {

@@ -76,7 +76,7 @@ fn input(facts: &StoryFacts) -> StoryStep {
     let mut body = StoryBody::default();
     body.words(
         "Each map task reads one split. Splits are cut by bytes, but no record is torn: a record belongs to the split \
-         in which its first byte lies, and whoever reads that split reads it to its end.",
+         in which its first byte lies, and the map of that split reads it to its end.",
     );
     body.table(&["task", "file", "bytes", "records"], &rows.collect::<Vec<_>>(), 0);
     if total == 1 {
@@ -157,24 +157,51 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
     let index = record.attempt.task.index;
     let kind = record.attempt.task.kind;
     let counts = facts.winner(kind, index).is_some_and(|winner| winner.attempt == record.attempt);
-    match &record.end {
-        AttemptEnd::Running => None,
-        AttemptEnd::Succeeded if !counts => {
-            Some(failure(facts, record, "its output was lost with its worker later"))
+    // A job may end before its workers have reported the end of attempts that it no longer needs.
+    let race = facts.winner(kind, index).filter(|winner| {
+        let ended = record.ended_ns.or(winner.ended_ns);
+        winner.attempt != record.attempt && winner.ended_ns <= ended
+    });
+    match (&record.end, race) {
+        (AttemptEnd::Running, None) => None,
+        (AttemptEnd::Succeeded, _) if !counts => {
+            let lost = "Its worker was lost later, and its output with it.";
+            Some(failure(facts, record, "its output was lost with its worker", lost))
         }
-        AttemptEnd::Succeeded if kind == TaskKind::Map => {
+        (AttemptEnd::Succeeded, _) if kind == TaskKind::Map => {
             Some(maps::ended(facts, record, first == Some(index)))
         }
-        AttemptEnd::Succeeded => Some(reduces::ended(facts, record)),
-        AttemptEnd::Lost => Some(failure(facts, record, "its worker was lost")),
-        AttemptEnd::Failed(AttemptFailure::Known(FailureClass::Cancelled), _) => {
-            let lost = facts.winner(kind, index).is_some_and(|winner| winner.ended_ns <= record.ended_ns);
-            let race = "the other attempt of the task has succeeded first";
-            Some(failure(facts, record, if lost { race } else { "the master stopped it" }))
+        (AttemptEnd::Succeeded, _) => Some(reduces::ended(facts, record)),
+        (AttemptEnd::Lost, _) => {
+            let lost = "Its worker was lost: the process has ended, or does not answer any more. Another one takes its \
+                        place. What only the lost one had stored is made again.";
+            Some(failure(facts, record, "its worker was lost", lost))
         }
-        end => {
+        (
+            AttemptEnd::Running | AttemptEnd::Failed(AttemptFailure::Known(FailureClass::Cancelled), _),
+            race,
+        ) => {
+            let (why, words) = match race {
+                Some(winner) => (
+                    "the other attempt was first",
+                    format!(
+                        "The other attempt of the task, on {}, has succeeded first, so the master stops this one. Both \
+                         have the same input and call the same functions, so it does not matter which one counts.",
+                        winner.worker
+                    ),
+                ),
+                None => ("the master stopped it", "The master stopped it.".to_owned()),
+            };
+            let record = AttemptRecord {
+                ended_ns: record.ended_ns.or(race.and_then(|winner| winner.ended_ns)),
+                ..record.clone()
+            };
+            Some(failure(facts, &record, why, &words))
+        }
+        (end, _) => {
             let (class, message) = end.shown().unwrap_or_default();
-            Some(failure(facts, record, &format!("{class}: {message}")))
+            let why = format!("{class}: {message}");
+            Some(failure(facts, record, &why, &why))
         }
     }
 }
@@ -182,15 +209,12 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
 /// Maximum bytes of the reason in the picture.
 const WHY_BYTES_MAX: usize = 80;
 
-/// Step of an attempt that was discarded.
-fn failure(facts: &StoryFacts, record: &AttemptRecord, why: &str) -> StoryStep {
+/// Step of an attempt that was discarded: the reason for the picture, and in words.
+fn failure(facts: &StoryFacts, record: &AttemptRecord, why: &str, words: &str) -> StoryStep {
     let task = format!("{}-{}", record.attempt.task.kind, record.attempt.task.index);
     let mut body = StoryBody::default();
-    body.words(format!(
-        "{}. An attempt is one try of a task. Nothing of this one counts: its pairs are not told, and if the task runs \
-         again, only the attempt that ends well does.",
-        sanitize::message(why)
-    ));
+    body.words(sanitize::message(words));
+    body.words("An attempt is one try of a task. Nothing that this one has done counts.");
     StoryStep {
         at_ns: facts.since_arrival(record.ended_ns.unwrap_or(record.launched_ns)),
         kind: StepKind::Failure,
@@ -216,7 +240,7 @@ fn output(facts: &StoryFacts) -> StoryStep {
     }
     body.words(
         "Each task built its part under a name of its own. Now the parts get their names one by one, and last of all \
-         `_SUCCESS` is written: whoever sees that file sees the whole output.",
+         `_SUCCESS` is written: a program that sees that file sees the whole output.",
     );
     for (part, entry) in facts.parts.iter().zip(&status.parts) {
         let records = counted(entry.records, "record", "records");

@@ -13,6 +13,9 @@ use std::path::Path;
 
 /// Runs the program in a shell that has run this script first.
 fn prepared(sandbox: &Sandbox, script: &str, program: &Path, arguments: &[&str]) -> Finished {
+    // Pages of the program that a control group reads first count there, and the kernel may read them again and again
+    // for minutes before it kills a process.
+    drop(fs::read(program).unwrap());
     let script = format!("{script} && exec \"$@\"");
     let all = ["-c", &script, "sh", program.to_str().unwrap()].into_iter().chain(arguments.iter().copied());
     let finished = sandbox.program(Path::new("sh"), all).finish();

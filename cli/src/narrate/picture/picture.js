@@ -17,7 +17,11 @@ const plural = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 const LEADS = {
   arrived: () => story.has_reduces ? "Maps turn lines into pairs; all pairs of one key come to one reduce." : "Maps turn lines into parts of the output.",
   input: () => "The input is cut into splits, one for each map. A line belongs to the split in which its first byte lies.",
-  launched: ({ task, index, worker }) => `A free slot of ${worker} gets ${task}-${index}.`,
+  launched: ({ task, index, epoch, worker }) => {
+    const before = stateAt(at).tasks[`${task}-${index}`].filter(one => one.epoch !== epoch), running = before.find(one => one.end === "");
+    if (running) return `${running.worker} is slow with ${task}-${index}, so ${worker} gets a second attempt. The first to end counts.`;
+    return before.length ? `${worker} gets ${task}-${index} again: what ${before.at(-1).worker} had done of it is lost.` : `A free slot of ${worker} gets ${task}-${index}.`;
+  },
   emit: ({ index }) => `The mapper reads its lines and emits ${plural(story.maps[index].counts[0], "pair")}.`,
   store: ({ index }) => {
     const { counts: [emitted, stored], combines } = story.maps[index];
@@ -185,13 +189,14 @@ function show(frame, move) {
   $("stage").replaceChildren(...view(stateAt(at)));
   const { step, number, scene, phase } = frames[at];
   $("number").textContent = `${number + 1}.`;
-  $("title").textContent = step.title;
-  $("at").textContent = `after ${step.at}`;
+  $("title").textContent = step.title.replaceAll("`", "");
+  $("at").textContent = `at ${step.at}`;
   $("lead").textContent = LEADS[phase || scene.type](scene);
-  $("text").replaceChildren(...step.text.map(([kind, words]) => h("div", { class: kind }, words)));
+  $("text").replaceChildren(...step.text.map(([kind, words]) => h("div", { class: kind }, words.replaceAll("`", ""))));
   $("text").scrollTop = 0;
   $("when").value = at;
-  document.querySelector(".card.now")?.scrollIntoView({ block: "nearest" });
+  const now = document.querySelector(".card.now");
+  now ? now.scrollIntoView({ block: "nearest" }) : $("stage").scrollTop = 0;
   follow(followed);
   return move && !still ? fly(old) : 0;
 }
@@ -275,8 +280,13 @@ $("back").onclick = () => go(at - 1);
 $("next").onclick = () => go(at + 1);
 $("play").onclick = toggle;
 $("full").onclick = () => document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen();
-$("key").oninput = () => { pinned = keys.has($("key").value) ? $("key").value : ""; follow(pinned); };
-$("stage").onclick = event => { const key = event.target.closest("[data-key]")?.dataset.key ?? ""; pinned = key === pinned ? "" : key; $("key").value = pinned; follow(pinned); };
+$("key").oninput = () => {
+  pinned = keys.has($("key").value) ? $("key").value : "";
+  $("key").setCustomValidity(pinned === $("key").value ? "" : "no key of this job");
+  follow(pinned);
+};
+$("key").onkeydown = event => { if (event.key === "Enter" || event.key === "Escape") $("key").blur(); };
+$("stage").onclick = event => { const key = event.target.closest("[data-key]")?.dataset.key ?? ""; pinned = key === pinned ? "" : key; $("key").value = pinned; $("key").setCustomValidity(""); follow(pinned); };
 $("stage").onpointerover = event => { const key = event.target.closest("[data-key]")?.dataset.key; if (key !== undefined && event.pointerType === "mouse") follow(key); };
 $("stage").onpointerout = event => { if (event.pointerType === "mouse" && followed !== pinned) follow(pinned); };
 $("stage").onscroll = onresize = () => follow(followed);

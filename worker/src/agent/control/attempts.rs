@@ -90,10 +90,11 @@ impl Agent {
         });
         let settings = &self.config.settings;
         let progress = match 1.0 < settings.slow {
-            true => Progress::paced(1.0 / settings.slow, SlowPart::Computing, parking),
+            true => Progress::paced(settings.speed / settings.slow, SlowPart::Computing, parking),
             false => Progress::new(settings.speed, parking),
         };
-        let least = settings.watched.map(|watched| watched.attempt(job.order.maps, job.order.partitions));
+        let (maps, reduces) = (job.order.maps, job.order.partitions);
+        let least = settings.watched.map(|watched| watched.attempt(maps, reduces).div_f64(settings.speed));
         let divides = Some(self.reports_divisions(attempt));
         let progress = progress.of_at_least(least.unwrap_or_default()).reporting_divisions(divides);
         let progress = Arc::new(progress);
