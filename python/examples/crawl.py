@@ -2,7 +2,8 @@
 
 usage: crawl.py words|servers|links|tags FILE...
 
-Files may be compressed by gzip, as crawls publish them. Each file is one map. Needs warcio, here and on the workers.
+Files may be compressed by gzip record by record, as crawls publish them. A first job finds the records; then each piece of
+about 64 MiB is read by itself. Needs warcio, here and on the workers.
 """
 import json
 import sys
@@ -30,12 +31,38 @@ class Page(HTMLParser):
         self.links += [value for name, value in attributes if tag == "a" and name == "href" and value]
 
 
-def records(path, *kinds):
-    """Records of these types: `response` of WARC files, `metadata` of WAT files, `conversion` of WET files."""
+# Minimum bytes of a piece of a file, and the number of lists of pieces, each of which is one map.
+PIECE_BYTES = 64 << 20
+LISTS = 16
+
+
+def pieces(path):
+    """Cuts a file between records: where a piece begins, and the first record behind it."""
     with open(path, "rb") as file:
-        for record in ArchiveIterator(file):
+        found, start = ArchiveIterator(file, no_record_parse=True), 0
+        for _ in found:
+            gristmill.count("records found", 1)
+            if found.get_record_offset() - start >= PIECE_BYTES:
+                yield (path, start), found.get_record_offset()
+                start = found.get_record_offset()
+        yield (path, start), None
+
+
+def listed(piece, ends):
+    yield piece, next(ends)
+
+
+def records(piece, end, *kinds):
+    """Records of these types: `response` of WARC files, `metadata` of WAT files, `conversion` of WET files."""
+    path, start = piece
+    with open(path, "rb") as file:
+        file.seek(start)
+        found = ArchiveIterator(file)
+        for record in found:
+            if end is not None and found.get_record_offset() >= end:
+                return
             if record.rec_type in kinds:
-                # A file takes long, and a function that does nothing for ten minutes is stopped.
+                # A piece takes long, and a function that does nothing for ten minutes is stopped.
                 gristmill.count("records", 1)
                 yield record
 
@@ -69,14 +96,14 @@ def host(source, link=""):
         return ""
 
 
-def words(path):
-    for record in records(path, "conversion"):
+def words(piece, end):
+    for record in records(piece, end, "conversion"):
         for word in text_of(record).lower().split():
             yield word, 1
 
 
-def servers(path):
-    for record in records(path, "response", "metadata"):
+def servers(piece, end):
+    for record in records(piece, end, "response", "metadata"):
         if record.rec_type == "metadata":
             response = described(record)
             if response is not None:
@@ -85,8 +112,8 @@ def servers(path):
             yield record.http_headers.get_header("Server") or "(none)", 1
 
 
-def tags(path):
-    for found in map(page, records(path, "response")):
+def tags(piece, end):
+    for found in map(page, records(piece, end, "response")):
         for tag in found.tags if found else ():
             yield tag, 1
 
@@ -100,8 +127,8 @@ def links_of(record):
     return found.links if found else []
 
 
-def links(path):
-    for record in records(path, "response", "metadata"):
+def links(piece, end):
+    for record in records(piece, end, "response", "metadata"):
         for link in links_of(record):
             target = host(address(record), link)
             if target:
@@ -116,8 +143,9 @@ JOBS = {function.__name__: function for function in (words, servers, tags, links
 
 
 def main(kind, *files):
-    job = gristmill.Job(JOBS[kind], total, combiner=total, per_file=True, name=kind)
-    for key, count in sorted(gristmill.run(job, *files), key=lambda pair: (-pair[1], pair[0])):
+    found = gristmill.run(gristmill.Job(pieces, listed, per_file=True, reduces=LISTS), *files)
+    job = gristmill.Job(JOBS[kind], total, combiner=total, name=kind)
+    for key, count in sorted(gristmill.run(job, found), key=lambda pair: (-pair[1], pair[0])):
         print(count, *(key if isinstance(key, tuple) else (key,)), sep="\t")
 
 

@@ -186,6 +186,8 @@ def _by_name(role: str, function: Callable[..., Any]) -> Tuple[str, str]:
             f"the {role} `{name}` was made in a notebook or typed in, so there is no file to send: install cloudpickle "
             "(pip install gristmill[notebook])"
         )
+    # Objects of the script's classes come back under this name.
+    sys.modules[SCRIPT] = sys.modules["__main__"]
     return SCRIPT, name
 
 

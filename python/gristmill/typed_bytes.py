@@ -20,7 +20,7 @@ from __future__ import annotations
 import pickle
 import re
 import struct
-from typing import Any, BinaryIO, Iterator, List, Tuple
+from typing import Any, BinaryIO, Callable, Iterator, List, Tuple
 
 BYTES, BYTE, BOOL, INT, LONG, FLOAT, DOUBLE, TEXT, VECTOR, LIST, MAP = range(11)
 PICKLED = 100
@@ -28,6 +28,8 @@ PICKLED = 100
 OWN_MIN, OWN_MAX = 50, 200
 MARKER = 255
 PICKLE_PROTOCOL = 4
+# Workers whose functions were sent by value send classes of the script so too.
+dumps: Callable[..., bytes] = pickle.dumps
 # The pickles of None and of an int, which are read without unpickling.
 _NONE = pickle.dumps(None, PICKLE_PROTOCOL)
 _LONG_INT = re.compile(rb"\x80\x04(?:\x95.{8})?(?:\x8a.|\x8b.{4})(.*)\.", re.DOTALL)
@@ -76,7 +78,7 @@ def encoded(value: Any, pickled: bool = True) -> bytes:
             f"a value of type {kind.__name__} is not sent as it is: give plain values (None, bool, int, float, str, bytes, list, "
             "tuple, dict; .item() of numpy's), or Job(..., pickled=True) if you trust every worker"
         )
-    return _counted(PICKLED, pickle.dumps(value, PICKLE_PROTOCOL))
+    return _counted(PICKLED, dumps(value, PICKLE_PROTOCOL))
 
 
 _KEYS = (str, int, float, bool, bytes, type(None))

@@ -5,6 +5,7 @@ Output of functions goes to standard error, and so to the log of the job.
 """
 from __future__ import annotations
 
+import importlib
 import io
 import itertools
 import json
@@ -211,6 +212,8 @@ def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:
             )
         for file, text in json.loads(shipped.get_data(os.path.join(archive, "lines.json"))).items():
             linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        if job["pickled"]:
+            typed_bytes.dumps = importlib.import_module("cloudpickle").dumps
         return job, pickle.loads(shipped.get_data(os.path.join(archive, "functions.pickle")))
     functions = {}
     for role, (module, name) in job["functions"].items():

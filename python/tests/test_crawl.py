@@ -1,6 +1,7 @@
 """The jobs of `examples/crawl.py` on made-up crawls, counted here by a reader of its own."""
 import collections
 import gzip
+import importlib.util
 import json
 import pathlib
 import random
@@ -86,6 +87,27 @@ def test_counts_of_a_crawl_are_those_of_another_reader(crawl, kind):
         count, *key = line.split("\t")
         found[tuple(key) if job == "links" else key[0]] = int(count)
     assert found == counts[kind], f"seed {SEED}"
+
+
+@pytest.mark.parametrize("name", ["a.warc", "b.warc.gz", "b.wat.gz", "c.wet.gz"])
+def test_pieces_of_any_size_have_each_record_once(crawl, name, monkeypatch):
+    spec = importlib.util.spec_from_file_location("crawl", CRAWL)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    monkeypatch.setattr(gristmill, "count", lambda name, count: None)
+    path = str(crawl[0] / name)
+    text = (gzip.decompress if name.endswith("gz") else bytes)((crawl[0] / name).read_bytes())
+    wanted = re.findall("WARC-Record-ID: (.*)\r\n", text.decode())
+    kinds = ("request", "response", "metadata", "conversion")
+    numbers = set()
+    # Every place at which a file can be cut is a border for some of these sizes.
+    for size in [*range(1, 400, 7), *range(400, len(text) + 400, 400)]:
+        monkeypatch.setattr(example, "PIECE_BYTES", size)
+        found = list(example.pieces(path))
+        read = [record.rec_headers.get_header("WARC-Record-ID") for piece, end in found for record in example.records(piece, end, *kinds)]
+        assert read == wanted, f"pieces of {size} bytes, seed {SEED}"
+        numbers.add(len(found))
+    assert {1, len(wanted)} <= numbers
 
 
 def test_directory_for_a_mapper_of_files_is_refused_by_its_name(tmp_path):

@@ -374,6 +374,30 @@ def test_functions_of_modules_that_workers_do_not_have_are_sent(tmp_path, text):
         assert done.stdout.strip() == "[('the', 3)]", done.stderr
 
 
+def test_objects_of_the_script_s_own_classes_come_back_with_and_without_cloudpickle(tmp_path, text):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import sys
+        if "--without" in sys.argv:
+            sys.modules["cloudpickle"] = None
+        import dataclasses, gristmill
+        @dataclasses.dataclass
+        class Seen:
+            count: int
+        def words(line):
+            return [(word, Seen(1)) for word in line.split()]
+        def total(word, counts):
+            yield word, Seen(sum(one.count for one in counts))
+        if __name__ == "__main__":
+            job = gristmill.Job(words, total, combiner=total, reduces=2, pickled=True)
+            assert dict(gristmill.run(job, sys.argv[1], workers=1))["the"] == Seen(3)
+            print("right")
+    """))
+    for more in ([], ["--without"]):
+        done = subprocess.run([sys.executable, script, text, *more], capture_output=True, text=True)
+        assert done.stdout == "right\n", done.stderr
+
+
 def test_without_cloudpickle_functions_without_a_name_are_refused_with_what_would_help(text, monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(gristmill.ShippingError, match=r"pip install gristmill\[notebook\]"):

@@ -1,4 +1,4 @@
-//! Master and workers in pods of Kubernetes: `deploy/kubernetes.yaml` filled in, and the secrets that it names.
+//! Master and workers in pods of Kubernetes: `cli/src/places/kubernetes.yaml` filled in, and the secrets that it names.
 //!
 //! `kubectl create -f -` starts the cluster, and `kubectl delete` with its label ends it.
 
@@ -20,7 +20,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The manifests, with variables between `@`.
-const MANIFESTS: &str = include_str!("../../../deploy/kubernetes.yaml");
+const MANIFESTS: &str = include_str!("kubernetes.yaml");
 
 /// Name by which pods of the namespace find the master, as in the manifests.
 const HOST: &str = "gristmill-master";

@@ -1,4 +1,4 @@
-//! Workers in actors of Ray, which places them and replaces those whose nodes are lost (`deploy/ray.py`).
+//! Workers in actors of Ray, which places them and replaces those whose nodes are lost (`cli/src/places/ray.py`).
 //!
 //! Ray shows the arguments of an actor, also the join line, to all users of its cluster, who may run any code there anyway.
 
@@ -9,7 +9,7 @@ use gristmill_worker::http::JoinLine;
 use std::time::Duration;
 
 /// The program that calls Ray.
-const PROGRAM: &str = include_str!("../../../deploy/ray.py");
+const PROGRAM: &str = include_str!("ray.py");
 
 /// Time for its end; it waits 60 s for actors to be placed.
 const CALL_MAX: Duration = Duration::from_secs(150);

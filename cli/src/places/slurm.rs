@@ -1,5 +1,5 @@
 //! Workers in a job array of Slurm with one node each, which Slurm starts, requeues and ends
-//! (`deploy/slurm.batch`).
+//! (`cli/src/places/slurm.batch`).
 //!
 //! The join line is in the state directory, with mode 0600, on a file system that the nodes see; no script
 //! contains it.
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// The batch script, whose command is `"$@"`.
-const SCRIPT: &str = include_str!("../../../deploy/slurm.batch");
+const SCRIPT: &str = include_str!("slurm.batch");
 
 /// Time for Slurm to respond.
 const CALL_MAX: Duration = Duration::from_secs(60);

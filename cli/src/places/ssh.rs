@@ -1,4 +1,4 @@
-//! Workers on hosts that the system's `ssh` reaches. The script `deploy/ssh.sh` starts and ends them there.
+//! Workers on hosts that the system's `ssh` reaches. The script `cli/src/places/ssh.sh` starts and ends them there.
 //!
 //! Each call of `ssh` has a time limit and asks the user for nothing. The script goes over standard input and the join line with
 //! it, so the secret is in no command line. The program is sent the same way, into the directory that goes with the workers.
@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// The script that runs on hosts.
-const SCRIPT: &str = include_str!("../../../deploy/ssh.sh");
+const SCRIPT: &str = include_str!("ssh.sh");
 
 /// Directory of all workers of `cluster up` on a host, below the home directory.
 const GUESTS: &str = ".local/state/gristmill/guests";

@@ -10,8 +10,8 @@ use gristmill_scheduler::ids::JobId;
 use gristmill_worker::error_text::chain;
 use gristmill_worker::whole_file::{self, Promise};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,9 @@ const BYTES_MAX: u64 = 256 << 20;
 
 /// Bytes of one file. A larger job is kept with its outcome but without attempts and transfers.
 const JOB_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of a job that are written at once.
+const BLOCK_BYTES: usize = 64 << 10;
 
 /// Bytes of the largest file that is read. Written files are smaller: everything but attempts and transfers takes much
 /// less.
@@ -51,6 +54,7 @@ pub(crate) struct JobArchive {
     kept: Mutex<BTreeMap<JobId, u64>>,
     jobs_max: usize,
     bytes_max: u64,
+    job_bytes_max: usize,
 }
 
 impl JobArchive {
@@ -82,6 +86,7 @@ impl JobArchive {
             kept: Mutex::new(kept),
             jobs_max: JOBS_MAX,
             bytes_max: BYTES_MAX,
+            job_bytes_max: JOB_BYTES_MAX,
         };
         archive.make_room();
         Ok(archive)
@@ -95,19 +100,14 @@ impl JobArchive {
     /// Archives a job. Blocking.
     pub(crate) fn keep(&self, mut kept: KeptJob) {
         let job = kept.trace.status.job;
-        let encoded = kept.to_text().and_then(|text| match text.len() <= JOB_BYTES_MAX {
-            true => Ok(text),
-            false => {
+        let result = self.write(&kept).or_else(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => {
                 let trace = &mut kept.trace;
                 trace.omitted += (trace.attempts.len() + trace.fetches.len()) as u64;
                 (trace.attempts, trace.fetches) = (Vec::new(), Vec::new());
-                kept.to_text()
+                self.write(&kept)
             }
-        });
-        let result = encoded.map_err(io::Error::from).and_then(|text| {
-            // A power failure may take the last few: the disk must serve running jobs.
-            whole_file::replace(&self.path(job), Promise::Private, |file| file.write_all(&text))?;
-            Ok(text.len() as u64)
+            _ => Err(error),
         });
         match result {
             Ok(bytes) => {
@@ -116,6 +116,20 @@ impl JobArchive {
             }
             Err(error) => tracing::warn!(%job, %error, "the history of a job could not be written"),
         }
+    }
+
+    /// Writes the file of a job, of at most `job_bytes_max`, and returns its length. The text is never in memory as a
+    /// whole: that of a job with many tasks is larger than all else in a master.
+    fn write(&self, kept: &KeptJob) -> io::Result<u64> {
+        let mut length = 0;
+        // A power failure may take the last few: the disk must serve running jobs.
+        whole_file::replace(&self.path(kept.trace.status.job), Promise::Private, |file| {
+            let mut bounded = Bounded { to: file, room: self.job_bytes_max };
+            kept.write(BufWriter::with_capacity(BLOCK_BYTES, &mut bounded))?;
+            length = (self.job_bytes_max - bounded.room) as u64;
+            Ok::<_, io::Error>(())
+        })?;
+        Ok(length)
     }
 
     /// Reads an archived job; `None` if there is none. Blocking.
@@ -160,6 +174,27 @@ impl JobArchive {
     }
 }
 
+/// A file that takes `room` more bytes, and refuses the rest as too large.
+struct Bounded<'a> {
+    to: &'a mut File,
+    room: usize,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.room < bytes.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let written = self.to.write(bytes)?;
+        self.room -= written;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
 fn job_of(name: &str) -> Option<JobId> {
     name.strip_suffix(".json")?.parse().ok()
 }
@@ -167,8 +202,8 @@ fn job_of(name: &str) -> Option<JobId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{JobTrace, LogEntry};
-    use gristmill_scheduler::ids::WorkerId;
+    use crate::api::{FetchRecord, JobTrace, LogEntry};
+    use gristmill_scheduler::ids::{AttemptId, TaskId, TaskKind, WorkerId};
 
     fn trace(job: u32, name: &str) -> KeptJob {
         let mut status = crate::master::state::tests::status_of(JobId(job));
@@ -222,6 +257,38 @@ mod tests {
         assert_eq!(names(&archive)[..2], [Some("b".to_owned()), Some("c".to_owned())]);
         archive.keep(trace(3, "d"));
         assert_eq!(names(&archive)[..3], [None, Some("c".to_owned()), Some("d".to_owned())]);
+    }
+
+    #[test]
+    fn job_that_is_too_large_is_kept_without_its_attempts_which_are_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut archive = JobArchive::open(directory.path()).unwrap();
+        let fetch = |map| FetchRecord {
+            map: AttemptId { task: TaskId { job: JobId(1), kind: TaskKind::Map, index: map }, epoch: 0 },
+            from: WorkerId(1),
+            to: WorkerId(2),
+            partitions: 1,
+            bytes: 1,
+            started_ns: 0,
+            ended_ns: 1,
+        };
+        let large = || {
+            let mut kept = trace(1, "large");
+            kept.trace.fetches = (0..10).map(fetch).collect();
+            kept
+        };
+        archive.keep(large());
+        let whole = archive.kept()[&JobId(1)];
+        let found = archive.find(JobId(1)).unwrap().unwrap();
+        assert_eq!((found.trace.fetches.len(), found.trace.omitted), (10, 0));
+        archive.job_bytes_max = whole as usize;
+        archive.keep(large());
+        assert_eq!(archive.kept()[&JobId(1)], whole);
+        archive.job_bytes_max -= 1;
+        archive.keep(large());
+        let found = archive.find(JobId(1)).unwrap().unwrap();
+        assert_eq!((found.trace.fetches.len(), found.trace.omitted), (0, 10));
+        assert_eq!(archive.kept()[&JobId(1)], fs::metadata(archive.path(JobId(1))).unwrap().len());
     }
 
     #[test]

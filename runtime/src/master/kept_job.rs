@@ -4,6 +4,7 @@
 
 use crate::api::{JobTrace, LogEntry};
 use serde::Deserialize;
+use std::io::{self, Write};
 
 /// Bytes kept of the output of one job's code. A running master has four times as much in memory, but a thousand jobs
 /// are kept on disk.
@@ -23,12 +24,12 @@ impl KeptJob {
         Self { trace, logs: bounded(logs, LOG_BYTES_MAX) }
     }
 
-    /// Encodes it as two lines of JSON: the trace, and then the logs.
-    pub(crate) fn to_text(&self) -> serde_json::Result<Vec<u8>> {
-        let mut text = serde_json::to_vec(&self.trace)?;
-        text.push(b'\n');
-        serde_json::to_writer(&mut text, &self.logs)?;
-        Ok(text)
+    /// Writes it as two lines of JSON: the trace, and then the logs.
+    pub(crate) fn write(&self, mut to: impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut to, &self.trace)?;
+        to.write_all(b"\n")?;
+        serde_json::to_writer(&mut to, &self.logs)?;
+        to.flush()
     }
 
     /// Decodes it.

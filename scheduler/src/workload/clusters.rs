@@ -1,12 +1,13 @@
-//! Traces of clusters that run other programs than MapReduce: Alibaba 2018, Microsoft's Philly, and Hadoop's scheduler
-//! load simulator.
+//! Traces of clusters that run other programs than MapReduce: Alibaba 2018, Google 2019, Microsoft's Philly, and Hadoop's
+//! scheduler load simulator.
 //!
 //! None has bytes, so jobs shuffle nothing. Times are relative to the first job.
 
 use super::reading::{TASKS_MAX, number};
 use super::{Job, LineError, Reading, Trace, WorkloadError};
 use crate::station::PerStation;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// Returns a job of these tasks.
@@ -81,6 +82,88 @@ impl<'a> Stage<'a> {
         let depends = name.split('_').skip(1).any(|other| other.parse::<u32>().is_ok());
         Ok(Some(Self { job, instances: instances as usize, depends, start, end }))
     }
+}
+
+/// Event of an instance in Google's trace. BigQuery exports its numbers as text.
+#[derive(Deserialize)]
+struct InstanceEvent {
+    /// Microseconds; 0 before the trace, and the largest number after it.
+    #[serde(deserialize_with = "whole")]
+    time: i64,
+    #[serde(rename = "type", deserialize_with = "whole")]
+    kind: i64,
+    #[serde(deserialize_with = "whole")]
+    collection_id: i64,
+    #[serde(deserialize_with = "whole")]
+    instance_index: i64,
+}
+
+/// Kinds of events that are used, as the trace numbers them.
+const SUBMIT: i64 = 0;
+const SCHEDULE: i64 = 3;
+const FINISH: i64 = 6;
+
+fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    let value = serde_json::Value::deserialize(from)?;
+    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+    number.ok_or_else(|| D::Error::custom(format!("{value} is not a whole number")))
+}
+
+/// Job of Google's trace: its first submission, and by instance the times at which it was last scheduled and finished.
+#[derive(Default)]
+struct Collection {
+    submitted: Option<i64>,
+    instances: BTreeMap<i64, [Option<i64>; 2]>,
+}
+
+/// Reads `instance_events` of Google's trace of 2019 (version 3) as BigQuery exports it: an object of JSON per line, in any
+/// order, of which `time`, `type`, `collection_id` and `instance_index` are used. A job is the instances of a collection
+/// that finished, each a map that takes from its last scheduling to its end; it arrives when its first instance is
+/// submitted.
+///
+/// Assumed: instances need not run together. Those that were scheduled before the trace are left out.
+pub(super) fn read_google(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
+    let mut trace = Trace::default();
+    let mut collections: BTreeMap<i64, Collection> = BTreeMap::new();
+    let mut tasks = 0;
+    for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+        let event = match serde_json::from_str::<InstanceEvent>(text) {
+            Ok(event) => event,
+            Err(error) => {
+                trace.add_line(line, Err(LineError::Json { words: error.to_string() }), reading)?;
+                continue;
+            }
+        };
+        let collection = collections.entry(event.collection_id).or_default();
+        let place = match event.kind {
+            SUBMIT => {
+                collection.submitted = Some(collection.submitted.map_or(event.time, |at| at.min(event.time)));
+                continue;
+            }
+            SCHEDULE => 0,
+            FINISH => 1,
+            _ => continue,
+        };
+        if 0 < event.time && event.time < i64::MAX {
+            let times = collection.instances.entry(event.instance_index).or_insert_with(|| {
+                tasks += 1;
+                [None, None]
+            });
+            times[place] = times[place].max(Some(event.time));
+        }
+        if TASKS_MAX < tasks {
+            return Err(WorkloadError::Tasks { line, limit: TASKS_MAX, needed: None });
+        }
+    }
+    for (id, collection) in collections {
+        let length = |times: &[Option<i64>; 2]| Some((times[1]?.checked_sub(times[0]?)?) as f64 / 1e6);
+        let maps: Vec<f64> =
+            collection.instances.values().filter_map(length).filter(|length| 0.0 <= *length).collect();
+        let arrival = collection.submitted.map(|at| at as f64 / 1e6);
+        trace.jobs.extend(arrival.and_then(|arrival| job(arrival, maps, Vec::new(), &id.to_string()).ok()));
+    }
+    trace.count_from_first();
+    Ok(trace)
 }
 
 #[derive(Deserialize)]

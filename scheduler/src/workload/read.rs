@@ -19,6 +19,8 @@ pub enum Format {
     Coflows,
     /// `batch_task.csv` of Alibaba's trace of 2018.
     Alibaba,
+    /// `instance_events` of Google's trace of 2019, exported as JSON lines.
+    Google,
     /// `cluster_job_log` of Microsoft's Philly trace.
     Philly,
     /// JSON objects of Hadoop's scheduler load simulator.
@@ -33,6 +35,9 @@ impl Format {
         match name.rsplit('/').next().unwrap_or(name) {
             "batch_task.csv" => return Some(Format::Alibaba),
             "cluster_job_log" => return Some(Format::Philly),
+            name if name.starts_with("instance_events") && name.ends_with(".json") => {
+                return Some(Format::Google);
+            }
             _ => {}
         }
         if name.ends_with(".sls.json") {
@@ -67,6 +72,7 @@ pub fn read(format: Format, text: &str, reading: &Reading) -> Result<Trace, Work
         Format::Swf => lines::read_swf(text, reading)?,
         Format::Coflows => lines::read_coflows(text, reading)?,
         Format::Alibaba => clusters::read_alibaba(text, reading)?,
+        Format::Google => clusters::read_google(text, reading)?,
         Format::Philly => clusters::read_philly(text, reading)?,
         Format::Sls => clusters::read_sls(text, reading)?,
     };

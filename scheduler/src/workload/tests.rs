@@ -288,6 +288,46 @@ fn stages_of_alibaba_that_wait_for_no_other_are_maps_and_the_others_reduces() {
     assert!(trace_of_two(Format::Alibaba, &back).contains("`end_time` is `110 to 100`"));
 }
 
+#[test]
+fn a_job_of_google_is_the_instances_of_a_collection_that_finished() {
+    let event = |time: &str, kind: u32, collection: u32, instance: u32| {
+        format!(
+            "{{\"time\":\"{time}\",\"type\":\"{kind}\",\"collection_id\":\"{collection}\",\"scheduling_class\":\"2\",\
+             \"collection_type\":\"0\",\"priority\":\"103\",\"instance_index\":\"{instance}\",\"machine_id\":\"7\",\
+             \"resource_request\":{{\"cpus\":0.1,\"memory\":0.02}}}}\n"
+        )
+    };
+    let lines = [
+        // Evicted, and scheduled again: the last scheduling counts. Lines are in no order.
+        event("640000000", 6, 5, 0),
+        event("610000000", 3, 5, 0),
+        event("630000000", 3, 5, 0),
+        event("620000000", 4, 5, 0),
+        event("605000000", 0, 5, 0),
+        event("604000000", 0, 5, 1),
+        event("606000000", 3, 5, 1),
+        event("608500000", 6, 5, 1),
+        // Killed; scheduled before the trace; finished after it.
+        event("700000000", 3, 5, 2),
+        event("701000000", 7, 5, 2),
+        event("0", 0, 6, 0),
+        event("0", 3, 6, 0),
+        event("650000000", 6, 6, 0),
+        event("600000000", 0, 7, 0),
+        event("601000000", 3, 7, 0),
+        event("9223372036854775807", 6, 7, 0),
+        event("614000000", 0, 8, 0),
+        event("615000000", 3, 8, 0),
+        event("616000000", 6, 8, 0),
+    ];
+    let jobs = trace(Format::Google, &lines.concat()).jobs;
+    assert_eq!(jobs.len(), 2);
+    assert_eq!((jobs[0].arrival, jobs[0].maps.as_slice()), (0.0, [10.0, 2.5].as_slice()));
+    assert_eq!((jobs[1].arrival, jobs[1].maps.as_slice()), (10.0, [1.0].as_slice()));
+    let wrong = lines.concat().replace("\"610000000\"", "\"soon\"");
+    assert!(trace_of_two(Format::Google, &wrong).contains("is not a whole number"));
+}
+
 const PHILLY: &str = r#"[
   {"status": "Pass", "vc": "ee9e8c", "jobid": "a", "user": "u", "submitted_time": "2017-10-09 23:59:50", "attempts": [
     {"start_time": "2017-10-09 20:00:00", "end_time": "2017-10-09 21:00:00", "detail": []},
@@ -338,6 +378,7 @@ fn a_format_is_told_by_the_name_of_its_file() {
     let of = |name: &str| Format::of_name(name);
     assert_eq!(of("traces/batch_task.csv.gz"), Some(Format::Alibaba));
     assert_eq!(of("batch_tasks.csv"), Some(Format::Csv));
+    assert_eq!(of("clusterdata_2019_a/instance_events-000000000007.json.gz"), Some(Format::Google));
     assert_eq!(of("philly/cluster_job_log"), Some(Format::Philly));
     assert_eq!([of("a.sls.json"), of("a.json")], [Some(Format::Sls), Some(Format::Rumen)]);
     assert_eq!(
@@ -374,7 +415,7 @@ proptest! {
     fn no_text_makes_a_reader_panic_or_gives_sizes_that_are_no_numbers(text in "[-0-9a-z\\t,;\"{}\\[\\]=.\n]{0,200}") {
         let formats = [
             Format::Swim, Format::Rumen, Format::Csv, Format::Toml, Format::Swf, Format::Coflows, Format::Alibaba,
-            Format::Philly, Format::Sls,
+            Format::Philly, Format::Sls, Format::Google,
         ];
         for format in formats {
             for header in ["", "map,maps,goal\n", "[[job]]\nmap="] {
