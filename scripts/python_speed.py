@@ -3,11 +3,11 @@
 
 usage: scripts/python_speed.py [--program target/release/gristmill] [--text FILE] [--output benches/results/python.md]
 
-- Word count of a text by functions, and its lines unchanged, next to `multiprocessing.Pool` with as many processes as there are
-  cores: with and without a combiner.
+- Word count of a text by functions, with and without a combiner, and its lines unchanged, next to `multiprocessing.Pool` with as
+  many processes as there are cores. The pool always combines in a dictionary.
 - Word count of a made-up WET file by `python/examples/crawl.py`, next to mrjob's local runner with the same mapper.
 
-Rounds are interleaved, and all results must be equal. mrjob and warcio come from PyPI into an environment in a temporary
+Rounds are interleaved, and all counts must be equal. mrjob and warcio come from PyPI into an environment in a temporary
 directory; code 3 if they cannot be installed. Without --text a text of 100 MB is made up.
 """
 import argparse
@@ -32,7 +32,7 @@ LIMIT_SECONDS = 600
 
 # The job, and the same by a pool: chunks of whole lines, one dictionary each.
 JOB = '''
-import sys, gristmill
+import sys, zlib, gristmill
 def words(line):
     for word in line.split():
         yield word, 1
@@ -46,10 +46,14 @@ if __name__ == "__main__":
         job = gristmill.Job(same)
     else:
         job = gristmill.Job(words, total, combiner=total if kind == "combined" else None)
-    print(sum(value or 1 for _, value in gristmill.run(job, text)))
+    pairs = gristmill.run(job, text)
+    if kind == "identity":
+        print(sum(1 for _ in pairs))
+    else:
+        print(zlib.crc32(repr(sorted(pairs)).encode()))
 '''
 POOL = r'''
-import collections, multiprocessing, os, sys
+import collections, multiprocessing, os, sys, zlib
 def lines_of(chunk):
     path, start, end = chunk
     with open(path, "rb") as file:
@@ -80,7 +84,7 @@ if __name__ == "__main__":
             counts = collections.Counter()
             for part in pool.imap_unordered(counted, chunks):
                 counts.update(part)
-            print(sum(counts.values()))
+            print(zlib.crc32(repr(sorted(counts.items())).encode()))
 '''
 MRJOB = '''
 from mrjob.job import MRJob
@@ -103,9 +107,9 @@ if __name__ == "__main__":
 
 def installed(directory: pathlib.Path, program: pathlib.Path) -> pathlib.Path:
     """Creates an environment with the package, mrjob and warcio; returns its Python."""
-    subprocess.run([sys.executable, "-m", "venv", directory], check=True)
-    done = subprocess.run([directory / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES])
-    if done.returncode:
+    pip = [directory / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+    steps = ([sys.executable, "-m", "venv", directory], pip)
+    if any(subprocess.run(words).returncode for words in steps):
         print("python_speed.py: mrjob and warcio could not be installed", file=sys.stderr)
         sys.exit(3)
     packages = next(directory.glob("lib/python*/site-packages"))
@@ -180,6 +184,8 @@ def main():
     parser.add_argument("--text", type=pathlib.Path)
     parser.add_argument("--output", type=pathlib.Path)
     given = parser.parse_args()
+    if not given.program.is_file():
+        parser.error(f"--program {given.program} is not there: cargo build --release --features full -p gristmill")
     with tempfile.TemporaryDirectory(prefix="gristmill-python-speed-") as base:
         directory = pathlib.Path(base)
         python = installed(directory / "environment", given.program)

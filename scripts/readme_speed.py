@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the table of speeds in README.md from the archived runs of `scripts/bench.sh table`.
 
-usage: scripts/readme_speed.py [--check]      with --check only tells whether README.md has that table: code 1 if not
+usage: scripts/readme_speed.py [--check]      --check only checks that README.md has that table: code 1 if not
 """
 import json
 import pathlib
@@ -36,7 +36,7 @@ def medians(row: str) -> dict:
 def line(row: str) -> str:
     found = medians(row)
     peers = sorted((time, name) for name, time in found.items() if not name.startswith(NOT_PEERS))[:2]
-    return f"| {ROWS[row]} | {found['ours']:.2g} s | {', '.join(f'{name} {time:.2g} s' for time, name in peers)} |"
+    return f"| {ROWS[row]} | {found['ours']:.2f} s | {', '.join(f'{name} {time:.2f} s' for time, name in peers)} |"
 
 
 def main():

@@ -2,8 +2,8 @@
 
 usage: crawl.py words|servers|links|tags FILE...
 
-Files may be compressed by gzip record by record, as crawls publish them. A first job finds the records; then each piece of
-about 64 MiB is read by itself. Needs warcio, here and on the workers.
+Files may be compressed by gzip record by record, as crawls publish them. A first job reads each file once to find where
+records begin; then pieces of at least 64 MiB are read separately. Needs warcio, here and on the workers.
 """
 import json
 import sys
@@ -31,25 +31,26 @@ class Page(HTMLParser):
         self.links += [value for name, value in attributes if tag == "a" and name == "href" and value]
 
 
-# Minimum bytes of a piece of a file, and the number of lists of pieces, each of which is one map.
+# Minimum bytes of a piece of a file, as it is stored, and the number of lists of pieces, each of which is one map.
 PIECE_BYTES = 64 << 20
-LISTS = 16
+LISTS = 64
 
 
 def pieces(path):
-    """Cuts a file between records: where a piece begins, and the first record behind it."""
+    """Yields the start of each piece of a file and the start of the next, or None. Both are starts of records."""
     with open(path, "rb") as file:
         found, start = ArchiveIterator(file, no_record_parse=True), 0
         for _ in found:
             gristmill.count("records found", 1)
-            if found.get_record_offset() - start >= PIECE_BYTES:
-                yield (path, start), found.get_record_offset()
-                start = found.get_record_offset()
+            if found.offset - start >= PIECE_BYTES:
+                yield (path, start), found.offset
+                start = found.offset
         yield (path, start), None
 
 
 def listed(piece, ends):
-    yield piece, next(ends)
+    for end in ends:
+        yield piece, end
 
 
 def records(piece, end, *kinds):
@@ -59,7 +60,8 @@ def records(piece, end, *kinds):
         file.seek(start)
         found = ArchiveIterator(file)
         for record in found:
-            if end is not None and found.get_record_offset() >= end:
+            # Not get_record_offset(), which reads the record to its end.
+            if end is not None and found.offset >= end:
                 return
             if record.rec_type in kinds:
                 # A piece takes long, and a function that does nothing for ten minutes is stopped.

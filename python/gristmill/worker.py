@@ -199,6 +199,15 @@ def reduce_all(functions: Dict[str, Callable[..., Any]], job: Dict[str, Any], st
     writer.flush()
 
 
+def by_name_or_value(value: Any, protocol: int) -> bytes:
+    """Pickles a value; one of a class of the script, which other processes do not have, with its class."""
+    try:
+        return pickle.dumps(value, protocol)
+    except (pickle.PicklingError, AttributeError):
+        packed: bytes = importlib.import_module("cloudpickle").dumps(value, protocol)
+        return packed
+
+
 def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:
     """Returns the job and its functions, from the running archive."""
     shipped = zipimport.zipimporter(archive)
@@ -213,7 +222,7 @@ def load(archive: str) -> Tuple[Dict[str, Any], Dict[str, Callable[..., Any]]]:
         for file, text in json.loads(shipped.get_data(os.path.join(archive, "lines.json"))).items():
             linecache.cache[file] = (len(text), None, text.splitlines(True), file)
         if job["pickled"]:
-            typed_bytes.dumps = importlib.import_module("cloudpickle").dumps
+            typed_bytes.dumps = by_name_or_value
         return job, pickle.loads(shipped.get_data(os.path.join(archive, "functions.pickle")))
     functions = {}
     for role, (module, name) in job["functions"].items():

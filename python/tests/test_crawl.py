@@ -98,6 +98,9 @@ def test_pieces_of_any_size_have_each_record_once(crawl, name, monkeypatch):
     path = str(crawl[0] / name)
     text = (gzip.decompress if name.endswith("gz") else bytes)((crawl[0] / name).read_bytes())
     wanted = re.findall("WARC-Record-ID: (.*)\r\n", text.decode())
+    job = {"c": example.words, "b": example.servers, "a": example.links}[name[0]]
+    counts = collections.Counter(key for key, _ in job((path, 0), None))
+    assert counts
     kinds = ("request", "response", "metadata", "conversion")
     numbers = set()
     # Every place at which a file can be cut is a border for some of these sizes.
@@ -106,6 +109,7 @@ def test_pieces_of_any_size_have_each_record_once(crawl, name, monkeypatch):
         found = list(example.pieces(path))
         read = [record.rec_headers.get_header("WARC-Record-ID") for piece, end in found for record in example.records(piece, end, *kinds)]
         assert read == wanted, f"pieces of {size} bytes, seed {SEED}"
+        assert collections.Counter(key for piece in found for key, _ in job(*piece)) == counts, f"pieces of {size} bytes, seed {SEED}"
         numbers.add(len(found))
     assert {1, len(wanted)} <= numbers
 

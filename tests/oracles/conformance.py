@@ -414,6 +414,7 @@ def report(options, base: pathlib.Path) -> int:
         print(f"inputs, outputs, marks and logs are kept in {base}")
     print(f"{len(failed)} of {len(verdicts)} checks failed: {', '.join(failed)}" if failed else f"all {len(verdicts)} checks passed")
     if options.gradescope:
+        options.gradescope.parent.mkdir(parents=True, exist_ok=True)
         options.gradescope.write_text(json.dumps(gradescope(verdicts), indent=1))
     if options.autolab:
         # Its last line of output: an exit code would have make print another one.

@@ -21,7 +21,7 @@ const WORKERS_MAX: u32 = 1000;
 /// Maximum number of speeds.
 const SPEEDS_MAX: usize = 1000;
 
-/// The slowest pace: a millisecond of computing takes ten seconds.
+/// The slowest pace, with the speed of the slots: a millisecond of computing takes ten seconds.
 const SLOW_MAX: f64 = 10_000.0;
 
 /// Maximum time that a job can be slowed down to.
@@ -53,7 +53,7 @@ pub struct WorkerFlags {
     #[arg(long, global = true, value_name = "S,...", hide_short_help = true)]
     pub speed: Option<String>,
     /// Slow jobs down to watch them: with 30s a job takes about that long; with 5x its computing takes five times as
-    /// long. With --speed, workers of half the speed take twice as long again
+    /// long. A worker of --speed 0.5 takes twice the time given here
     #[arg(long, global = true, value_name = "TIME|TIMES", hide_short_help = true)]
     pub slow: Option<String>,
     /// Limit each worker's shuffle, in and out: 50MB/s, 64MiB/s, 400Mbit/s
@@ -170,6 +170,9 @@ impl WorkerFlags {
         // Speeds in the file are for another purpose.
         let is_for_this = self.slow.is_none() || self.speed.is_some();
         let speeds = if is_for_this { speeds } else { Vec::new() };
+        if let Some(speed) = speeds.iter().find(|speed| SLOW_MAX < slow.unwrap_or(1.0) / *speed) {
+            return Err(usage(format!("--slow with --speed {speed} is more than {SLOW_MAX} times as slow")));
+        }
         let each = WorkerSettings {
             slow: slow.unwrap_or(1.0),
             watched,

@@ -173,8 +173,8 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
         }
         (AttemptEnd::Succeeded, _) => Some(reduces::ended(facts, record)),
         (AttemptEnd::Lost, _) => {
-            let lost = "Its worker was lost: the process has ended, or does not answer any more. Another one takes its \
-                        place. What only the lost one had stored is made again.";
+            let lost = "Its worker was lost: its process ended or stopped responding. Another worker takes over. Output that \
+                        was stored only on the lost one is computed again.";
             Some(failure(facts, record, "its worker was lost", lost))
         }
         (
@@ -185,7 +185,7 @@ fn ending(facts: &StoryFacts, record: &AttemptRecord, first: Option<u32>) -> Opt
                 Some(winner) => (
                     "the other attempt was first",
                     format!(
-                        "The other attempt of the task, on {}, has succeeded first, so the master stops this one. Both \
+                        "The other attempt of the task, on {}, succeeded first, so the master stops this one. Both \
                          have the same input and call the same functions, so it does not matter which one counts.",
                         winner.worker
                     ),

@@ -1,6 +1,6 @@
 //! `cluster up` and `cluster down`: a cluster whose workers are started by ssh, Slurm, Ray or Kubernetes.
 //!
-//! Each place starts, replaces and ends workers by its own means, with the templates in `deploy`. Everything
+//! Each place starts, replaces and ends workers by its own means, with the templates beside this file. Everything
 //! that may run somewhere is written to a [`record::PlaceRecord`] first, so that `cluster down` ends all of it.
 
 mod call;

@@ -230,6 +230,9 @@ fn job_options(
         options.record_bytes_max = size("--max-record", text).map_err(StreamError::configuration)?;
     }
     options.label = typed.properties.get("mapreduce.job.name").map(str::to_owned);
+    // Hadoop's queue of jobs that name none.
+    let queue = typed.properties.get("mapreduce.job.queuename").filter(|queue| *queue != "default");
+    options.pool = queue.map(str::to_owned);
     options.priority = match typed.properties.get("mapreduce.job.priority") {
         Some("VERY_HIGH") => 2,
         Some("HIGH") => 1,

@@ -9,6 +9,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("mapred.map.tasks", "mapreduce.job.maps"),
     ("mapred.job.name", "mapreduce.job.name"),
     ("mapred.job.priority", "mapreduce.job.priority"),
+    ("mapred.job.queue.name", "mapreduce.job.queuename"),
     ("mapred.text.key.partitioner.options", "mapreduce.partition.keypartitioner.options"),
     ("mapred.text.key.comparator.options", "mapreduce.partition.keycomparator.options"),
     ("mapred.output.key.comparator.class", "mapreduce.job.output.key.comparator.class"),

@@ -435,6 +435,6 @@ fn names_are_looked_up_to_listen_and_messages_are_said_once() {
     Standing::new(&sandbox, master, Vec::new(), join).end();
     let wrong = sandbox.gristmill(["master", "--listen", "7072"]).finish().expect_code(2);
     wrong.expect_words(&["write HOST:PORT"]);
-    let doubled = sandbox.gristmill(["run", "wordcount", "x", "--slow", "5", "--speed", "1"]).finish();
+    let doubled = sandbox.gristmill(["run", "wordcount", "x", "--narrate", "--json"]).finish();
     assert_eq!(doubled.expect_code(2).stderr.matches("error:").count(), 1);
 }

@@ -28,9 +28,8 @@ const JOB_BYTES_MAX: usize = 64 << 20;
 /// Bytes of a job that are written at once.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Bytes of the largest file that is read. Written files are smaller: everything but attempts and transfers takes much
-/// less.
-const FILE_BYTES_MAX: u64 = 2 * JOB_BYTES_MAX as u64;
+/// Bytes of the largest file that is read.
+const FILE_BYTES_MAX: u64 = JOB_BYTES_MAX as u64;
 
 /// Error of an archived job whose file exists, and cannot be read, is damaged or belongs to another job.
 #[derive(Debug, thiserror::Error)]

@@ -94,6 +94,9 @@ struct InstanceEvent {
     kind: i64,
     #[serde(deserialize_with = "whole")]
     collection_id: i64,
+    /// 0 for a job; 1 for a reservation, in which jobs run.
+    #[serde(deserialize_with = "whole")]
+    collection_type: i64,
     #[serde(deserialize_with = "whole")]
     instance_index: i64,
 }
@@ -117,11 +120,11 @@ struct Collection {
 }
 
 /// Reads `instance_events` of Google's trace of 2019 (version 3) as BigQuery exports it: an object of JSON per line, in any
-/// order, of which `time`, `type`, `collection_id` and `instance_index` are used. A job is the instances of a collection
-/// that finished, each a map that takes from its last scheduling to its end; it arrives when its first instance is
-/// submitted.
+/// order, of which `time`, `type`, `collection_id`, `collection_type` and `instance_index` are used. A job is the instances
+/// of a collection that finished, each a map that takes from its last scheduling to its end; it arrives when its first
+/// instance is submitted. All events of a collection must be in one text, and an export in several files has them in any.
 ///
-/// Assumed: instances need not run together. Those that were scheduled before the trace are left out.
+/// Assumed: instances need not run together. What was submitted or scheduled before the trace is left out.
 pub(super) fn read_google(text: &str, reading: &Reading) -> Result<Trace, WorkloadError> {
     let mut trace = Trace::default();
     let mut collections: BTreeMap<i64, Collection> = BTreeMap::new();
@@ -134,6 +137,10 @@ pub(super) fn read_google(text: &str, reading: &Reading) -> Result<Trace, Worklo
                 continue;
             }
         };
+        // Before the trace, after it, or no job.
+        if event.time <= 0 || event.time == i64::MAX || event.collection_type != 0 {
+            continue;
+        }
         let collection = collections.entry(event.collection_id).or_default();
         let place = match event.kind {
             SUBMIT => {
@@ -144,13 +151,11 @@ pub(super) fn read_google(text: &str, reading: &Reading) -> Result<Trace, Worklo
             FINISH => 1,
             _ => continue,
         };
-        if 0 < event.time && event.time < i64::MAX {
-            let times = collection.instances.entry(event.instance_index).or_insert_with(|| {
-                tasks += 1;
-                [None, None]
-            });
-            times[place] = times[place].max(Some(event.time));
-        }
+        let times = collection.instances.entry(event.instance_index).or_insert_with(|| {
+            tasks += 1;
+            [None, None]
+        });
+        times[place] = times[place].max(Some(event.time));
         if TASKS_MAX < tasks {
             return Err(WorkloadError::Tasks { line, limit: TASKS_MAX, needed: None });
         }

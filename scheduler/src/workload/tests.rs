@@ -316,6 +316,13 @@ fn a_job_of_google_is_the_instances_of_a_collection_that_finished() {
         event("600000000", 0, 7, 0),
         event("601000000", 3, 7, 0),
         event("9223372036854775807", 6, 7, 0),
+        // Submitted before the trace; a reservation.
+        event("0", 0, 9, 0),
+        event("650000000", 3, 9, 0),
+        event("660000000", 6, 9, 0),
+        event("600000000", 0, 4, 0).replace("\"collection_type\":\"0\"", "\"collection_type\":\"1\""),
+        event("601000000", 3, 4, 0).replace("\"collection_type\":\"0\"", "\"collection_type\":\"1\""),
+        event("602000000", 6, 4, 0).replace("\"collection_type\":\"0\"", "\"collection_type\":\"1\""),
         event("614000000", 0, 8, 0),
         event("615000000", 3, 8, 0),
         event("616000000", 6, 8, 0),

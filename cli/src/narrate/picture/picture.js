@@ -282,7 +282,7 @@ $("play").onclick = toggle;
 $("full").onclick = () => document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen();
 $("key").oninput = () => {
   pinned = keys.has($("key").value) ? $("key").value : "";
-  $("key").setCustomValidity(pinned === $("key").value ? "" : "no key of this job");
+  $("key").setCustomValidity(pinned === $("key").value ? "" : "This job has no such key.");
   follow(pinned);
 };
 $("key").onkeydown = event => { if (event.key === "Enter" || event.key === "Escape") $("key").blur(); };

@@ -274,15 +274,17 @@ fn mistakes_end_with_the_codes_of_hadoop() {
 #[test]
 fn job_runs_on_a_master_that_is_there_already() {
     let sandbox = Sandbox::new();
-    let standing = Standing::start_with(&sandbox, 1, &["--allow-commands"]);
+    let standing = Standing::start_with(&sandbox, 1, &["--allow-commands", "--pools", "class=1,staff=2"]);
     let (input, out) = (sandbox.write("in", "b\na\n"), sandbox.text("out"));
     let (join, script) = (sandbox.text("state/join"), sandbox.write("job.sh", "cat; cat list.gz"));
     // Nothing is decompressed by its name on its way.
     let list = sandbox.write("list.gz", "c\n");
-    let words = ["streaming", "--join", &join, "--no-sync", "-input", &input, "-output", &out];
+    let words = ["streaming", "--join", &join, "--no-sync", "-D", "mapred.job.queue.name=staff"];
+    let words = [&words[..], &["-input", &input, "-output", &out]].concat();
     let steps = ["-mapper", "cat", "-reducer", "sh job.sh", "-file", &script, "-file", &list];
     sandbox.gristmill([&words[..], &steps].concat()).finish().expect_code(0);
     assert_eq!(oracle::whole(&sandbox.path("out")), b"a\t\nb\t\nc\t\n");
+    assert_eq!(standing.job("job-1")["pool"], "staff", "Hadoop's queue is the pool");
     standing.end();
 }
 
