@@ -20,8 +20,8 @@ pub struct SimCommand {
     /// task of small jobs too
     #[arg(long, value_name = "LIST", default_value = "fifo")]
     pub(super) policy: String,
-    /// Jobs: a file (.csv, .toml, SWIM .tsv, Rumen .json, .sls.json, .swf, .coflows, batch_task.csv of Alibaba 2018,
-    /// instance_events*.json of Google 2019, cluster_job_log of Philly, each also .gz) or the name of a generator
+    /// Jobs: a generator or a file (.csv, .toml, SWIM .tsv, Rumen .json, .sls.json, .swf, .coflows, batch_task.csv,
+    /// instance_events*.json, cluster_job_log, each also .gz)
     #[arg(long, value_name = "FILE|NAME", required_unless_present = "list")]
     pub(super) workload: Option<String>,
     /// Runs of each policy, each with other jobs and service times

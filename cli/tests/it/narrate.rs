@@ -334,7 +334,7 @@ fn story_says_why_an_attempt_is_speculative_and_that_the_other_ended_first() {
     for words in [
         " as a speculative attempt",
         ": speculative attempt: the first one has ",
-        "The other attempt of the task, on worker-1, succeeded first",
+        "succeeded first, so the master stops this one",
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }

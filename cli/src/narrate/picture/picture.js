@@ -193,7 +193,9 @@ function show(frame, move) {
   $("at").textContent = `at ${step.at}`;
   $("lead").textContent = LEADS[phase || scene.type](scene);
   $("text").replaceChildren(...step.text.map(([kind, words]) => h("div", { class: kind }, words.replaceAll("`", ""))));
-  $("text").scrollTop = 0;
+  // The pairs that a map stores are explained behind those that it emits.
+  const behind = phase === "store" && [...$("text").children].find(part => /^The (combiner|job has no combiner)/.test(part.textContent));
+  $("text").scrollTop = behind ? behind.offsetTop - $("text").offsetTop : 0;
   $("when").value = at;
   const now = document.querySelector(".card.now");
   now ? now.scrollIntoView({ block: "nearest" }) : $("stage").scrollTop = 0;
