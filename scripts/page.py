@@ -204,8 +204,7 @@ def check(cluster: Cluster, browser: Browser, pictures):
     if pictures:
         browser.picture(pictures / "cluster.png")
 
-    def tile() -> str: return browser.run("return document.getElementById('tiles').innerText")
-    assert "% of 15 s" in tile(), tile()
+    browser.until("numbers of 15 s", "document.getElementById('tiles').innerText.includes('% of 15 s')")
     browser.drag((box[0] + 0.9 * box[2], box[1] + 40), (box[0] + 0.7 * box[2], box[1] + 40))
     browser.until("a part of the chart alone, and stopped", "document.getElementById('pause').getAttribute('aria-pressed') === 'true'"
                   " && / % of 3\\.\\d s/.test(document.getElementById('tiles').innerText)")
