@@ -8,6 +8,7 @@ use gristmill_lab::report::{
 };
 use gristmill_runtime::api::{AttemptEnd, AttemptRecord, JobTrace, PathStep};
 use gristmill_scheduler::ids::{TaskKind, WorkerId};
+use gristmill_scheduler::units::Span;
 use gristmill_worker::sanitize;
 use std::collections::BTreeMap;
 
@@ -53,11 +54,10 @@ fn path_section(trace: &JobTrace) -> Option<Section> {
     if trace.path.is_empty() {
         return None;
     }
-    let columns = Column::list(&[("from", "s"), ("took", "s"), ("", "")]);
-    let seconds = |ns: u64| Cell::number(ns as f64 / 1e9);
+    let columns = Column::list(&[("from", ""), ("took", ""), ("", "")]);
     let row = |step: &PathStep| {
         let took = step.until_ns.saturating_sub(step.from_ns);
-        vec![seconds(step.from_ns), seconds(took), Cell::text(sanitize::message(&step.what))]
+        vec![span(step.from_ns), span(took), Cell::text(sanitize::message(&step.what))]
     };
     let rows = trace.path.iter().map(row).collect();
     let table = ReportTable::new("path", "Each step waited for the one before it", columns, rows);
@@ -121,8 +121,8 @@ fn attempts_section(trace: &JobTrace) -> Option<Section> {
     let columns = Column::list(&[
         ("attempt", ""),
         ("worker", ""),
-        ("started", "s"),
-        ("took", "s"),
+        ("started", ""),
+        ("took", ""),
         ("read", "records"),
         ("end", ""),
         ("why then and there", ""),
@@ -137,9 +137,13 @@ fn attempts_section(trace: &JobTrace) -> Option<Section> {
     Some(Section::new("attempts", "Attempts", text, vec![Block::Table(table)]))
 }
 
+/// A time in units that people read.
+fn span(ns: u64) -> Cell {
+    Cell::text(Span(ns).to_string())
+}
+
 fn attempt_row(record: &AttemptRecord, arrived: u64) -> Vec<Cell> {
     let began = record.started_ns.unwrap_or(record.launched_ns);
-    let seconds = |ns: u64| ns as f64 / 1e9;
     let end = match &record.end {
         AttemptEnd::Running => "running".to_owned(),
         AttemptEnd::Succeeded => "succeeded".to_owned(),
@@ -149,11 +153,8 @@ fn attempt_row(record: &AttemptRecord, arrived: u64) -> Vec<Cell> {
     vec![
         Cell::text(record.attempt.file_name()),
         Cell::text(record.worker.to_string()),
-        Cell::number(seconds(began.saturating_sub(arrived))),
-        record
-            .ended_ns
-            .map(|ended| Cell::number(seconds(ended.saturating_sub(began))))
-            .unwrap_or(Cell::Empty),
+        span(began.saturating_sub(arrived)),
+        record.ended_ns.map_or(Cell::Empty, |ended| span(ended.saturating_sub(began))),
         record.report.as_ref().map(|report| Cell::number(report.records_in as f64)).unwrap_or(Cell::Empty),
         Cell::text(sanitize::message(&end)),
         Cell::text(sanitize::message(&record.reason)),

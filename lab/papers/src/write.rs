@@ -94,7 +94,7 @@ impl Run {
             lead: &self.lead(),
             parts: &parts,
             summary: true,
-            footer: &circumstances.words(),
+            footer: &[rules(), circumstances.words()].concat(),
         };
         let mut files = vec![(PathBuf::from("index.html"), page.html().into_bytes())];
         for (part, paper) in parts.iter().zip(&self.papers) {
@@ -143,12 +143,22 @@ impl Run {
             }
             false => "The same command gives the same numbers.",
         };
-        let mut lead = vec![
-            format!(
-                "The experiments of each paper, {how}. Made by `{}`, version {}. {scale} {same}",
-                self.command(),
-                env!("CARGO_PKG_VERSION")
-            ),
+        let mut lead = vec![format!(
+            "The experiments of each paper, {how}. Made by `{}`, version {}. {scale} {same} How claims are judged stands at \
+                 the end.",
+            self.command(),
+            env!("CARGO_PKG_VERSION")
+        )];
+        for failure in &self.failures {
+            lead.push(format!("`{}` is missing: {}", failure.name, failure.error));
+        }
+        lead
+    }
+}
+
+/// Rules of all verdicts.
+fn rules() -> Vec<String> {
+    vec![
             "± is half the width of a 95 % interval. Dashed lines are printed or reference curves; where a paper prints \
              only a curve, its claim is judged. A reference number is computed by hand. Every chart and table can be had \
              as a file."
@@ -161,12 +171,7 @@ impl Run {
              one that is true or not in each run holds if it is in all of them, fails if it is not in more than half, and \
              stays open of fewer than five; where a word such as \"much\" needs a limit, the claim says which."
                 .to_owned(),
-        ];
-        for failure in &self.failures {
-            lead.push(format!("`{}` is missing: {}", failure.name, failure.error));
-        }
-        lead
-    }
+    ]
 }
 
 fn part(paper: &Paper) -> DocumentPart<'_> {
