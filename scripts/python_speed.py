@@ -7,7 +7,7 @@ usage: scripts/python_speed.py [--program target/release/gristmill] [--text FILE
   many processes as there are cores. The pool always combines in a dictionary.
 - Word count of a made-up WET file by `python/examples/crawl.py`, next to mrjob's local runner with the same mapper.
 
-Rounds are interleaved, and all counts must be equal. mrjob and warcio come from PyPI into an environment in a temporary
+Rounds are interleaved, and all counts must be equal. The packages come from PyPI into an environment in a temporary
 directory; code 3 if they cannot be installed. Without --text a text of 100 MB is made up.
 """
 import argparse
@@ -22,8 +22,10 @@ import sys
 import tempfile
 import time
 
+from python import environment
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGES = ["mrjob==0.7.4", "setuptools<70", "warcio==1.8.1", "cloudpickle==3.1.3"]
+PACKAGES = ["mrjob==0.7.4", "setuptools<70"]
 ROUNDS = 5
 SEED = 46
 TEXT_BYTES = 100 << 20
@@ -105,17 +107,13 @@ if __name__ == "__main__":
 '''
 
 
-def installed(directory: pathlib.Path, program: pathlib.Path) -> pathlib.Path:
-    """Creates an environment with the package, mrjob and warcio; returns its Python."""
-    pip = [directory / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
-    steps = ([sys.executable, "-m", "venv", directory], pip)
-    if any(subprocess.run(words).returncode for words in steps):
-        print("python_speed.py: mrjob and warcio could not be installed", file=sys.stderr)
+def installed(directory: pathlib.Path, given: argparse.Namespace) -> pathlib.Path:
+    """Creates the environment of the package's tests, with mrjob; returns its Python."""
+    python = environment(directory, given)
+    if subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]).returncode:
+        print("python_speed.py: mrjob could not be installed", file=sys.stderr)
         sys.exit(3)
-    packages = next(directory.glob("lib/python*/site-packages"))
-    (packages / "gristmill").symlink_to(ROOT / "python/gristmill")
-    (directory / "bin/gristmill").symlink_to(program.resolve())
-    return directory / "bin/python"
+    return python
 
 
 def made_up(directory: pathlib.Path, bytes_wanted: int) -> pathlib.Path:
@@ -183,12 +181,13 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "target/release/gristmill")
     parser.add_argument("--text", type=pathlib.Path)
     parser.add_argument("--output", type=pathlib.Path)
+    parser.set_defaults(wheel=None)
     given = parser.parse_args()
     if not given.program.is_file():
         parser.error(f"--program {given.program} is not there: cargo build --release --features full -p gristmill")
     with tempfile.TemporaryDirectory(prefix="gristmill-python-speed-") as base:
         directory = pathlib.Path(base)
-        python = installed(directory / "environment", given.program)
+        python = installed(directory / "environment", given)
         text = (given.text or made_up(directory, TEXT_BYTES)).resolve()
         pages = wet(directory)
         (directory / "paths").write_text(f"{pages}\n")

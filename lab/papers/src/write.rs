@@ -159,18 +159,18 @@ impl Run {
 /// Rules of all verdicts.
 fn rules() -> Vec<String> {
     vec![
-            "± is half the width of a 95 % interval. Dashed lines are printed or reference curves; where a paper prints \
-             only a curve, its claim is judged. A reference number is computed by hand. Every chart and table can be had \
-             as a file."
-                .to_owned(),
-            "A number agrees if the 95 % interval of its difference from the other one holds 0, widened by the rounding of \
-             what is printed; it agrees in part if only a stated difference of the models explains it. It stays open if that \
-             interval reaches further than a tenth of the number: then a large difference would not have been seen. So \
-             of twenty numbers that are right one is expected to differ. What was put in is marked as input and not counted. A \
-             claim about samples holds if intervals show it, fails if they show the contrary, and stays open otherwise; \
-             one that is true or not in each run holds if it is in all of them, fails if it is not in more than half, and \
-             stays open of fewer than five; where a word such as \"much\" needs a limit, the claim says which."
-                .to_owned(),
+        "± is half the width of a 95 % interval. Dashed lines are printed or reference curves; where a paper prints \
+         only a curve, its claim is judged. A reference number is computed by hand. Every chart and table can be had \
+         as a file."
+            .to_owned(),
+        "A number agrees if the 95 % interval of its difference from the other one holds 0, widened by the rounding of \
+         what is printed; it agrees in part if only a stated difference of the models explains it. It stays open if that \
+         interval reaches further than a tenth of the number: then a large difference would not have been seen. So \
+         of twenty numbers that are right one is expected to differ. What was put in is marked as input and not counted. A \
+         claim about samples holds if intervals show it, fails if they show the contrary, and stays open otherwise; \
+         one that is true or not in each run holds if it is in all of them, fails if it is not in more than half, and \
+         stays open of fewer than five; where a word such as \"much\" needs a limit, the claim says which."
+            .to_owned(),
     ]
 }
 
